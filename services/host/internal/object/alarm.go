@@ -1,0 +1,91 @@
+package object
+
+import (
+	"context"
+	"time"
+
+	"weir/pkg/edge"
+	"weir/services/host/internal/objectdb"
+)
+
+// alarmItem is the turn of an alarm that may be due.
+type alarmItem struct{}
+
+func (alarmItem) counted() bool { return false }
+
+func (alarmItem) run(o *Object, a *activation, err error) {
+	if err != nil {
+		o.r.c.Log.Error("an alarm cannot run: the object cannot be opened; it is tried again in a minute", "object", o.id.String(), "error", err)
+		o.r.alarms.Set(o.id, time.Now().Add(time.Minute).UnixMilli())
+		return
+	}
+	a.ring()
+	o.forgetNew()
+}
+
+// ring runs the alarm hook if the alarm is due. The alarm is removed in the hook's own transaction, before the hook,
+// which may set the next one.
+func (a *activation) ring() {
+	alarm, ok, err := a.db.Alarm()
+	if err != nil {
+		a.r.c.Log.Error("the alarm cannot be read", "object", a.id.String(), "error", err)
+		return
+	}
+	if !ok {
+		a.alarmDue = 0
+		if a.out.wait(context.Background()) == nil {
+			a.settle()
+		}
+		return
+	}
+	a.alarmDue = alarm.Next
+	if alarm.Next > now() {
+		a.r.alarms.Set(a.id, alarm.Next)
+		return
+	}
+	fn := a.class.Hooks["alarm"]
+	ctx, cancel := context.WithTimeout(a.r.base, a.r.c.Limits.Run)
+	defer cancel()
+	err = a.transact(ctx, []string{a.id.String()}, func(t *turn) error {
+		if err := a.db.ClearAlarm(); err != nil {
+			return err
+		}
+		t.alarm, t.due = true, 0
+		if !fn {
+			return nil // the app no longer has the hook
+		}
+		_, err := a.lua(t, a.in.Function(a.id.Class, "hooks", "alarm"))
+		return err
+	})
+	if err == nil {
+		if a.alarmDue == 0 && a.out.wait(context.Background()) == nil {
+			a.settle()
+		}
+		return
+	}
+	alarm.Count++
+	alarm.Error = short(err.Error(), 2000)
+	alarm.Next = now() + edge.Backoff(min(alarm.Count, edge.MaxAttempts))
+	given := alarm.Count >= edge.MaxAttempts
+	a.r.c.Log.Warn("an alarm hook failed", "object", a.id.String(), "attempt", alarm.Count, "error", err)
+	if given {
+		a.r.c.Log.Error("an alarm was given up: its hook failed too often", "object", a.id.String(), "attempts", alarm.Count, "error", err)
+	}
+	a.rearm(alarm, given)
+}
+
+// rearm keeps a failed attempt and sets the clock for the next.
+func (a *activation) rearm(alarm objectdb.Alarm, given bool) {
+	if err := a.small(func() error { return a.db.SetAlarm(alarm, given) }); err != nil {
+		a.r.c.Log.Error("a failed alarm was not counted", "object", a.id.String(), "error", err)
+	}
+	a.alarmDue = alarm.Next
+	if given {
+		a.alarmDue = 0
+		if a.out.wait(context.Background()) == nil {
+			a.settle()
+		}
+		return
+	}
+	a.r.alarms.Set(a.id, alarm.Next)
+}

@@ -1,0 +1,168 @@
+package object
+
+import (
+	"sync"
+	"time"
+
+	"weir/pkg/objectid"
+)
+
+// item is one entry of an object's queue.
+type item interface {
+	// run is the item's turn. a is nil when the object could not be opened, with err saying why.
+	run(o *Object, a *activation, err error)
+	// counted says whether the item counts against the mailbox.
+	counted() bool
+}
+
+// Object is one object of a registry: its queue, and while it is awake its activation.
+type Object struct {
+	r    *Registry
+	id   objectid.ID
+	path string
+
+	mu      sync.Mutex // guards what follows; taken after the registry's
+	queue   []item
+	calls   int // of the queue, those that count against the mailbox
+	control []func(*activation)
+	running bool // a goroutine takes turns
+	sleepy  bool // go to sleep when there is nothing else to do
+	open    bool
+	last    time.Time // of the last turn
+
+	a *activation // the turn's own
+}
+
+// add queues an item. Call it with the registry's lock held.
+func (o *Object) add(it item) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if it.counted() {
+		if o.calls >= o.r.c.Limits.Mailbox {
+			return false
+		}
+		o.calls++
+	}
+	o.queue = append(o.queue, it)
+	o.start()
+	return true
+}
+
+// addControl queues work of the platform. Call it with the registry's lock held.
+func (o *Object) addControl(work func(*activation)) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.control = append(o.control, work)
+	o.start()
+}
+
+// addSleep sends the object to sleep once its queue is empty.
+func (o *Object) addSleep() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.sleepy = true
+	o.start()
+}
+
+func (o *Object) start() {
+	if !o.running {
+		o.running = true
+		go o.run()
+	}
+}
+
+// run takes turns until the queue is empty.
+func (o *Object) run() {
+	for {
+		o.mu.Lock()
+		switch {
+		case len(o.control) > 0:
+			work := o.control
+			o.control = nil
+			o.mu.Unlock()
+			o.doControl(work)
+		case len(o.queue) > 0:
+			it := o.queue[0]
+			o.queue[0] = nil
+			o.queue = o.queue[1:]
+			if it.counted() {
+				o.calls--
+			}
+			o.mu.Unlock()
+			o.take(it)
+		case o.sleepy:
+			o.sleepy = false
+			o.mu.Unlock()
+			o.sleep()
+			if o.leave() {
+				return
+			}
+		case o.a == nil:
+			o.mu.Unlock()
+			if o.leave() {
+				return
+			}
+		default:
+			o.running = false
+			o.mu.Unlock()
+			return
+		}
+	}
+}
+
+// leave takes a sleeping object with nothing to do out of the registry.
+func (o *Object) leave() bool {
+	o.r.mu.Lock()
+	defer o.r.mu.Unlock()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if len(o.queue) > 0 || len(o.control) > 0 || o.a != nil {
+		return false
+	}
+	o.running = false
+	delete(o.r.objects, o.id)
+	o.r.idle.Broadcast()
+	return true
+}
+
+// take runs one item's turn.
+func (o *Object) take(it item) {
+	err := o.wake()
+	it.run(o, o.a, err)
+	o.mu.Lock()
+	o.last = time.Now()
+	o.mu.Unlock()
+	o.after()
+}
+
+func (o *Object) doControl(work []func(*activation)) {
+	if err := o.wake(); err != nil {
+		o.r.c.Log.Error("an object cannot be opened", "object", o.id.String(), "error", err)
+		for _, w := range work {
+			w(nil)
+		}
+		return
+	}
+	for _, w := range work {
+		if o.a == nil {
+			_ = o.wake()
+		}
+		w(o.a)
+	}
+	o.after()
+}
+
+// after throws away an activation whose barrier failed: nobody knows what its file holds.
+func (o *Object) after() {
+	if o.a == nil {
+		return
+	}
+	if err := o.a.out.broken(); err != nil {
+		o.r.c.Log.Error("a write could not be made durable; the object is opened anew", "object", o.id.String(), "error", err)
+		o.discard()
+		return
+	}
+	if err := o.a.db.Checkpoint(); err != nil {
+		o.r.c.Log.Error("the object's file", "object", o.id.String(), "error", err)
+	}
+}

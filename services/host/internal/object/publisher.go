@@ -1,0 +1,306 @@
+package object
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"weir/pkg/app"
+	"weir/pkg/edge"
+	"weir/pkg/objectid"
+	"weir/pkg/value"
+	"weir/pkg/wire"
+)
+
+// edgeItem is a batch of one peer's operations on this publisher's edges, answered together.
+type edgeItem struct {
+	req     wire.EdgeRequest
+	reply   func(wire.EdgeReply)
+	expires time.Time
+}
+
+// counted: follows and unfollows run like calls; questions, drops and goodbyes go between them.
+func (it *edgeItem) counted() bool {
+	for _, q := range it.req.Operations {
+		if q.Kind == edge.Follow || q.Kind == edge.Unfollow {
+			return true
+		}
+	}
+	return false
+}
+
+func (it *edgeItem) run(o *Object, a *activation, err error) {
+	if err != nil {
+		it.reply(wire.EdgeReply{Error: wire.AsError(err)})
+		return
+	}
+	if it.counted() && time.Now().After(it.expires) {
+		it.reply(wire.EdgeReply{Error: wire.Errorf(wire.Timeout, "%s: the follow waited its whole time behind other calls", it.req.To)})
+		return
+	}
+	it.do(a)
+	o.forgetNew()
+}
+
+// runControl is run for the lane between calls.
+func (it *edgeItem) runControl(a *activation) {
+	if a == nil {
+		it.reply(wire.EdgeReply{Error: wire.Errorf(wire.Unavailable, "%s cannot be opened", it.req.To)})
+		return
+	}
+	it.do(a)
+}
+
+func (it *edgeItem) do(a *activation) {
+	var (
+		reply   = wire.EdgeReply{Errors: make([]*wire.Error, len(it.req.Operations))}
+		last    edge.Request
+		before  uint64
+		changed []edge.Change
+	)
+	for i, q := range it.req.Operations {
+		if i == 0 {
+			if peer := a.db.Edges.Find(q.Peer, q.Owner); peer != nil {
+				before = peer.Version
+			}
+		}
+		changes, err := a.operate(q, it)
+		if err != nil {
+			reply.Errors[i] = wire.AsError(err)
+		}
+		changed = append(changed, changes...)
+		last = q
+	}
+	if len(changed) > 0 {
+		a.trim()
+	}
+	answer, err := a.db.Edges.Answer(last, before, changed, a.db.Rows)
+	if err != nil {
+		reply.Error = wire.AsError(err)
+	} else {
+		reply.Answer = &answer
+	}
+	a.out.leave(func(barrier error) {
+		if barrier != nil {
+			reply = wire.EdgeReply{Error: wire.Errorf(wire.OutcomeUnknown, "%v", barrier)}
+		}
+		it.reply(reply)
+	})
+}
+
+// operate does one operation and gives the rows that it changed.
+func (a *activation) operate(q edge.Request, it *edgeItem) (changes []edge.Change, err error) {
+	switch q.Kind {
+	case edge.Ask:
+		return nil, nil
+	case edge.Follow:
+		return a.follow(q, it)
+	}
+	if a.db.New() {
+		return nil, nil
+	}
+	if peer := a.db.Edges.Peers[q.Peer]; q.Kind == edge.Drop && q.Owner == edge.AnyOwner && peer != nil && peer.Version == q.Version {
+		q.Owner, q.Since = peer.Owner, peer.Edges[q.Key].Since
+	}
+	if q.Kind == edge.Drop {
+		peer := a.db.Edges.Find(q.Peer, q.Owner)
+		if peer == nil || q.Incarnation != a.db.Edges.Incarnation || peer.Edges[q.Key].Since != q.Since {
+			return nil, nil // of an edge that was followed again since
+		}
+	}
+	err = a.small(func() error {
+		if changes = a.db.Edges.Remove(q); len(changes) == 0 {
+			return nil
+		}
+		if q.Kind == edge.Drop {
+			if err := a.db.RecordDrop(q, time.Now().UnixMilli()); err != nil {
+				return err
+			}
+		}
+		return a.db.Apply(changes)
+	})
+	if err != nil || len(changes) == 0 {
+		return nil, err
+	}
+	if q.Kind == edge.Drop {
+		a.r.c.Log.Error("an edge was dropped: its follower failed too often", "object", a.id.String(), "edge", q.Peer+":"+q.Key.Topic,
+			"seq", q.Seq, "attempts", q.Attempts, "error", q.Error)
+		if a.r.c.Observe != nil {
+			a.r.c.Observe.Dropped(a.id.Class)
+		}
+	}
+	a.edgesChanged()
+	return changes, nil
+}
+
+// edgesChanged tells the relay, at once if it has something on its way.
+func (a *activation) edgesChanged() {
+	a.stale = true
+	if a.db.Edges.Head > a.db.Edges.Trimmed {
+		a.tellRelay(nil)
+	}
+}
+
+// follow decides over a follow, as a call of this object: what the hook writes and the edge commit together.
+func (a *activation) follow(q edge.Request, it *edgeItem) (changes []edge.Change, err error) {
+	topic := q.Key.Topic
+	policy, ok := a.class.Publishes[topic]
+	if !ok {
+		return nil, wire.Errorf(wire.NoSuchTopic, "%s publishes no topic %q", a.id.Class, topic)
+	}
+	filter, err := value.ParseFilter(q.FilterJSON)
+	if err != nil {
+		return nil, err
+	}
+	identity := q.Peer
+	if !edge.IsFollower(q.Peer) {
+		identity = q.Identity
+	} else if identity == a.id.String() {
+		return nil, wire.Errorf(wire.BadValue, "%s cannot follow itself", a.id)
+	}
+	follower, err := objectid.Parse(identity)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(a.r.base, min(a.r.c.Limits.Run, max(time.Millisecond, time.Until(it.expires))))
+	defer cancel()
+	chain := append(it.req.Chain[:len(it.req.Chain):len(it.req.Chain)], a.id.String())
+	refused := wire.Errorf(wire.FollowRefused, "%s:%s", a.id, topic)
+	err = a.transact(ctx, chain, func(t *turn) error {
+		switch policy {
+		case app.Self:
+			if identity != a.id.String() {
+				return refused
+			}
+		case app.ByHook:
+			fn := a.in.Function(a.id.Class, "hooks", "follow")
+			if fn == nil {
+				return refused
+			}
+			results, err := a.lua(t, fn, lua.LString(topic), a.followerTable(follower, !edge.IsFollower(q.Peer)))
+			if err != nil {
+				a.r.c.Log.Error("a follow hook failed; the follow is refused", "object", a.id.String(), "edge", identity+":"+topic, "error", err)
+				return refused
+			}
+			if len(results) == 0 || !lua.LVAsBool(results[0]) {
+				return refused
+			}
+		}
+		changes = a.db.Edges.Follow(q, filter)
+		t.edges = len(changes) > 0
+		return a.db.Apply(changes)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return changes, nil
+}
+
+// followerTable is the follower argument of the hook: data, with is() to ask for its class.
+func (a *activation) followerTable(id objectid.ID, socket bool) *lua.LTable {
+	L := a.in.VM.L
+	t := a.identityTable(id)
+	transport := "object"
+	if socket {
+		transport = "connection"
+	}
+	t.RawSetString("transport", lua.LString(transport))
+	L.SetMetatable(t, a.state.identityMeta)
+	return t
+}
+
+func (a *activation) identityTable(id objectid.ID) *lua.LTable {
+	t := a.in.VM.L.NewTable()
+	t.RawSetString("id", lua.LString(id.String()))
+	t.RawSetString("class", lua.LString(id.Class))
+	t.RawSetString("name", lua.LString(id.Name))
+	return t
+}
+
+// received takes receipts of this publisher's followers.
+func (a *activation) received(list []edge.Receipt) {
+	if a == nil {
+		return
+	}
+	moved := false
+	for _, x := range list {
+		moved = a.db.Edges.Received(x) || moved
+	}
+	if moved {
+		a.trim()
+	}
+}
+
+// trim deletes what every follower has, and lets the wake list know when nothing is left.
+func (a *activation) trim() {
+	e := &a.db.Edges
+	relayed := e.Head
+	if a.relay != nil {
+		relayed = a.relay.Relayed()
+	}
+	to := e.TrimTo(relayed)
+	if to <= e.Trimmed || a.db.New() {
+		return
+	}
+	_, before := a.db.Kept()
+	if err := a.small(func() error { return a.db.Trim(to) }); err != nil {
+		a.r.c.Log.Error("the log cannot be trimmed", "object", a.id.String(), "error", err)
+		return
+	}
+	_, after := a.db.Kept()
+	if rel := a.relay; rel != nil {
+		a.out.leave(func(err error) {
+			if err == nil {
+				rel.Trimmed(to, before-after)
+			}
+		})
+	}
+}
+
+// check is the look every minute: at the stream, its consumers, and the receipts that are missing, which are asked
+// for with the end of the log, so that a follower sees a lost tail as a gap.
+func (a *activation) check() {
+	if a == nil {
+		return
+	}
+	a.trim()
+	e := &a.db.Edges
+	if e.Head == e.Trimmed || !e.Durable() {
+		if a.out.wait(context.Background()) == nil {
+			a.settle()
+		}
+		return
+	}
+	a.stale = true
+	a.tellRelay(nil)
+	a.relay.Check()
+	last, err := a.db.LastBefore(e.Head + 1)
+	if err != nil {
+		a.r.c.Log.Error("the log cannot be read", "object", a.id.String(), "error", err)
+		return
+	}
+	var ends []wire.End
+	for name, p := range e.Peers {
+		if edge.IsFollower(name) && p.Confirmed < a.checked {
+			ends = append(ends, wire.End{Follower: name, Owner: p.Owner, Version: p.Version, Event: edge.Event{Publisher: a.id,
+				Incarnation: e.Incarnation, Seq: e.Head, Number: e.Number, Last: last}})
+		}
+	}
+	a.checked = e.Head
+	a.out.leave(func(err error) {
+		if err == nil {
+			for _, end := range ends {
+				a.r.c.End(end)
+			}
+		}
+	})
+}
+
+func sortRows(rows []wire.EdgeRow) {
+	slices.SortFunc(rows, func(x, y wire.EdgeRow) int {
+		return cmp.Or(cmp.Compare(x.Follower, y.Follower), cmp.Compare(x.Topic, y.Topic), cmp.Compare(x.Transport, y.Transport))
+	})
+}

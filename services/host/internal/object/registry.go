@@ -1,0 +1,343 @@
+package object
+
+import (
+	"context"
+	"log/slog"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"weir/pkg/app"
+	"weir/pkg/bus"
+	"weir/pkg/edge"
+	"weir/pkg/objectid"
+	"weir/pkg/wire"
+	"weir/services/host/internal/alarm"
+	"weir/services/host/internal/wake"
+)
+
+// Limits bound objects; zero values are the defaults.
+type Limits struct {
+	Run      time.Duration // of one call, waiting for other objects included: 10 s
+	Budget   int64         // VM instructions of one call: 10 million
+	Mailbox  int           // calls that wait at one object: 128
+	Awake    int           // objects awake at once: 4,000
+	Idle     time.Duration // after which an object sleeps: 300 s
+	Database int64         // bytes of one object's database: 64 MiB
+	Log      int64         // bytes of its undelivered events: 64 MiB
+}
+
+func (l *Limits) defaults() {
+	or := func(v *time.Duration, d time.Duration) {
+		if *v == 0 {
+			*v = d
+		}
+	}
+	or(&l.Run, 10*time.Second)
+	or(&l.Idle, 300*time.Second)
+	if l.Budget == 0 {
+		l.Budget = 10_000_000
+	}
+	if l.Mailbox == 0 {
+		l.Mailbox = 128
+	}
+	if l.Awake == 0 {
+		l.Awake = 4000
+	}
+}
+
+// Observer is told what happens, for metrics. Its methods must not block.
+type Observer interface {
+	Called(class string, took time.Duration, err *wire.Error)
+	Delivered(class string, verdict string)
+	Dropped(class string)
+	Woken(class string)
+	Rebuilt(class string)
+}
+
+// Config is what a Registry works with.
+type Config struct {
+	App     *app.App
+	Dir     string // the data folder's objects/
+	Wake    *wake.List
+	Client  *bus.Client
+	JS      jetstream.JetStream
+	Log     *slog.Logger
+	Limits  Limits
+	Crashed bool               // the last process did not close this data folder
+	Receipt func(edge.Receipt) // takes a durable receipt; must not block
+	End     func(wire.End)     // takes a question for a missing receipt; must not block
+	Observe Observer
+	Unsafe  bool // no barrier at all: for benchmarks
+}
+
+// Registry has the objects of one host.
+type Registry struct {
+	c      Config
+	alarms *alarm.Clock
+	base   context.Context // of every turn; cancelled when a stop takes too long
+	cancel context.CancelFunc
+
+	mu      sync.Mutex // guards what follows; never held while an object's is taken the other way round
+	objects map[objectid.ID]*Object
+	awake   int
+	opened  map[objectid.ID]bool // since the start, if the last process crashed
+	closing bool
+	idle    sync.Cond // signalled when an object leaves
+	workers sync.WaitGroup
+}
+
+// New makes a registry. Run must be running for alarms and sleep.
+func New(c Config) *Registry {
+	c.Limits.defaults()
+	r := &Registry{c: c, objects: map[objectid.ID]*Object{}, opened: map[objectid.ID]bool{}}
+	r.idle.L = &r.mu
+	r.base, r.cancel = context.WithCancel(context.Background())
+	r.alarms = alarm.New(r.Alarm)
+	return r
+}
+
+// Run arms the alarms of sleeping objects, looks at once and then every minute after events that were not confirmed,
+// and puts idle objects to sleep, until ctx ends.
+func (r *Registry) Run(ctx context.Context) {
+	for id, e := range r.c.Wake.All() {
+		if e.Due != 0 {
+			r.alarms.Set(id, e.Due)
+		}
+	}
+	var wg sync.WaitGroup
+	wg.Go(func() { r.alarms.Run(ctx) })
+	defer wg.Wait()
+	r.CheckAll()
+	check := time.NewTicker(time.Minute)
+	sweep := time.NewTicker(time.Second)
+	defer check.Stop()
+	defer sweep.Stop()
+	for n := 0; ; n++ {
+		select {
+		case <-ctx.Done():
+			return
+		case <-check.C:
+			r.CheckAll()
+		case <-sweep.C:
+			r.sweep(n%5 == 0)
+		}
+	}
+}
+
+// CheckAll makes every publisher with unconfirmed events look after its stream, its consumers and its receipts.
+func (r *Registry) CheckAll() {
+	for id, e := range r.c.Wake.All() {
+		if e.Events {
+			r.control(id, (*activation).check)
+		}
+	}
+}
+
+// get gives an object, awake or not. Call it with the lock held.
+func (r *Registry) get(id objectid.ID) *Object {
+	o := r.objects[id]
+	if o == nil {
+		o = &Object{r: r, id: id, last: time.Now(), path: filepath.Join(r.c.Dir, filepath.FromSlash(id.File()))}
+		r.objects[id] = o
+	}
+	return o
+}
+
+// Call queues a call; reply is called once, from any goroutine.
+func (r *Registry) Call(req wire.CallRequest, reply func(wire.CallReply)) {
+	fail := func(err error) { reply(wire.CallReply{Error: wire.AsError(err)}) }
+	id, err := r.admit(req.To, req.Chain)
+	if err != nil {
+		fail(err)
+		return
+	}
+	c := r.c.App.Classes[id.Class]
+	if req.Method != MethodEdges && !c.Methods[req.Method] || req.Method[0] == '_' {
+		fail(wire.Errorf(wire.NoSuchMethod, "%s has no method %q", id.Class, req.Method))
+		return
+	}
+	now := time.Now()
+	it := &callItem{req: req, reply: reply, arrived: now, expires: now.Add(time.Duration(req.WaitMS) * time.Millisecond)}
+	if !r.enqueue(id, it, len(req.Chain) > 0) {
+		reply(wire.CallReply{Busy: true})
+	}
+}
+
+// MethodEdges is the platform's own method that lists edges (wire.EdgesReply). It is no word, so that no app has it.
+const MethodEdges = "weir:edges"
+
+// MaxDepth bounds a chain of calls.
+const MaxDepth = 32
+
+// admit checks what a request is addressed to.
+func (r *Registry) admit(to string, chain []string) (objectid.ID, error) {
+	id, err := objectid.Parse(to)
+	if err != nil {
+		return id, err
+	}
+	if r.c.App.Classes[id.Class] == nil {
+		return id, wire.Errorf(wire.NoSuchClass, "the app %s declares no class %q", r.c.App.Name, id.Class)
+	}
+	for i, by := range chain {
+		if by == to {
+			return id, wire.Errorf(wire.Cycle, "%s would wait for itself: %s", to, joinChain(append(chain[i:len(chain):len(chain)], to)))
+		}
+	}
+	if len(chain) >= MaxDepth {
+		return id, wire.Errorf(wire.TooDeep, "a chain of more than %d calls: %s", MaxDepth, joinChain(chain))
+	}
+	return id, nil
+}
+
+func joinChain(ids []string) string {
+	s := ids[0]
+	for _, id := range ids[1:] {
+		s += " -> " + id
+	}
+	return s
+}
+
+// Edge queues edge operations.
+func (r *Registry) Edge(req wire.EdgeRequest, reply func(wire.EdgeReply)) {
+	id, err := r.admit(req.To, req.Chain)
+	if err != nil {
+		reply(wire.EdgeReply{Error: wire.AsError(err)})
+		return
+	}
+	now := time.Now()
+	it := &edgeItem{req: req, reply: reply, expires: now.Add(time.Duration(req.WaitMS) * time.Millisecond)}
+	if !it.counted() {
+		r.control(id, it.runControl)
+		return
+	}
+	if !r.enqueue(id, it, len(req.Chain) > 0) {
+		reply(wire.EdgeReply{Busy: true})
+	}
+}
+
+// Receipts takes what followers confirmed.
+func (r *Registry) Receipts(batch []edge.Receipt) {
+	byPublisher := map[objectid.ID][]edge.Receipt{}
+	for _, x := range batch {
+		byPublisher[x.Publisher] = append(byPublisher[x.Publisher], x)
+	}
+	for id, list := range byPublisher {
+		if r.c.App.Classes[id.Class] != nil {
+			r.control(id, func(a *activation) { a.received(list) })
+		}
+	}
+}
+
+// Deliver queues a delivery for a follower.
+func (r *Registry) Deliver(follower objectid.ID, d *Incoming) {
+	if r.c.App.Classes[follower.Class] == nil || follower.Validate() != nil {
+		d.term()
+		return
+	}
+	if !r.enqueue(follower, d, false) {
+		d.nak(time.Second)
+	}
+}
+
+// Alarm wakes an object whose alarm is due.
+func (r *Registry) Alarm(id objectid.ID) {
+	if r.c.App.Classes[id.Class] == nil {
+		return
+	}
+	r.enqueue(id, alarmItem{}, false)
+}
+
+// control queues work for the lane between calls.
+func (r *Registry) control(id objectid.ID, work func(*activation)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.c.App.Classes[id.Class] == nil || r.closing && r.objects[id] == nil {
+		return
+	}
+	r.get(id).addControl(work)
+}
+
+// enqueue queues an item, or says that there is no room. While the registry closes only what running calls wait for
+// is taken.
+func (r *Registry) enqueue(id objectid.ID, it item, nested bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closing && !nested {
+		return false
+	}
+	return r.get(id).add(it)
+}
+
+// sweep puts idle objects to sleep, the longest idle first when too many are awake; alive tells NATS that deliveries
+// in queues are still wanted.
+func (r *Registry) sweep(alive bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, o := range r.objects {
+		o.mu.Lock()
+		if alive {
+			for _, it := range o.queue {
+				if d, ok := it.(*Incoming); ok {
+					d.inProgress()
+				}
+			}
+		}
+		idle := o.open && !o.running && time.Since(o.last) >= r.c.Limits.Idle
+		o.mu.Unlock()
+		if idle {
+			o.addSleep()
+		}
+	}
+}
+
+// makeRoom sends the longest idle object to sleep if as many as may be are awake.
+func (r *Registry) makeRoom() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.awake++
+	if r.awake <= r.c.Limits.Awake {
+		return
+	}
+	var oldest *Object
+	for _, o := range r.objects {
+		o.mu.Lock()
+		if o.open && !o.running && !o.sleepy && (oldest == nil || o.last.Before(oldest.last)) {
+			oldest = o
+		}
+		o.mu.Unlock()
+	}
+	if oldest != nil {
+		oldest.addSleep()
+	}
+}
+
+// firstOpen says whether this is the first time that an object is opened after a crash.
+func (r *Registry) firstOpen(id objectid.ID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.c.Crashed || r.opened[id] {
+		return false
+	}
+	r.opened[id] = true
+	return true
+}
+
+// Close lets running and waiting calls finish, until ctx ends, and puts every object to sleep.
+func (r *Registry) Close(ctx context.Context) {
+	stop := context.AfterFunc(ctx, r.cancel)
+	defer stop()
+	r.mu.Lock()
+	r.closing = true
+	for len(r.objects) > 0 {
+		for _, o := range r.objects {
+			o.addSleep()
+		}
+		r.idle.Wait()
+	}
+	r.mu.Unlock()
+	r.cancel()
+	r.workers.Wait()
+}

@@ -1,0 +1,115 @@
+package object
+
+import (
+	"unicode/utf8"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"weir/pkg/luavm"
+	"weir/pkg/value"
+	"weir/pkg/wire"
+)
+
+// maxKey bounds a key of the store in bytes.
+const maxKey = 512
+
+func storeKey(L *lua.LState, n int) string {
+	k, ok := L.Get(n).(lua.LString)
+	if !ok || len(k) == 0 || len(k) > maxKey || !utf8.ValidString(string(k)) {
+		luavm.Raise(L, wire.Errorf(wire.BadValue, "a key is a string of 1 to %d bytes of UTF-8", maxKey))
+	}
+	return string(k)
+}
+
+// storeGet is state.store:get(key).
+func (s *stateBinding) storeGet(L *lua.LState) int {
+	data, err := s.a.db.Get(storeKey(L, 2))
+	if err != nil {
+		s.sqlRaise(L, err)
+	}
+	if data == nil {
+		return 0
+	}
+	v, err := value.Decode(L, data, "value")
+	if err != nil {
+		luavm.Raise(L, err)
+	}
+	L.Push(v)
+	return 1
+}
+
+// storeSet is state.store:set(key, value); nil deletes.
+func (s *stateBinding) storeSet(L *lua.LState) int {
+	key := storeKey(L, 2)
+	if L.Get(3) == lua.LNil {
+		return s.storeDelete(L)
+	}
+	data, err := value.Encode(L.Get(3), "value", value.MaxStore)
+	if err != nil {
+		luavm.Raise(L, err)
+	}
+	if err := s.a.db.Set(key, data); err != nil {
+		s.sqlRaise(L, err)
+	}
+	return 0
+}
+
+// storeDelete is state.store:delete(key).
+func (s *stateBinding) storeDelete(L *lua.LState) int {
+	if err := s.a.db.Delete(storeKey(L, 2)); err != nil {
+		s.sqlRaise(L, err)
+	}
+	return 0
+}
+
+// storeList is state.store:list{ prefix, limit, cursor }: { items, cursor }, in key order.
+func (s *stateBinding) storeList(L *lua.LState) int {
+	prefix, cursor, limit := "", "", 100
+	if o, ok := L.Get(2).(*lua.LTable); ok {
+		prefix = optText(L, o, "prefix")
+		cursor = optText(L, o, "cursor")
+		if n, ok := o.RawGetString("limit").(lua.LNumber); ok {
+			limit = int(n)
+		}
+	} else if L.Get(2) != lua.LNil {
+		luavm.Raise(L, wire.Errorf(wire.BadValue, "list takes a table: list{ prefix = …, limit = …, cursor = … }"))
+	}
+	if limit < 1 || limit > 1000 {
+		luavm.Raise(L, wire.Errorf(wire.BadValue, "limit is from 1 to 1000"))
+	}
+	items, more, err := s.a.db.List(prefix, cursor, limit)
+	if err != nil {
+		s.sqlRaise(L, err)
+	}
+	list := luavm.NewArray(L)
+	for i, item := range items {
+		v, err := value.Decode(L, item.Data, "value")
+		if err != nil {
+			luavm.Raise(L, err)
+		}
+		t := L.NewTable()
+		t.RawSetString("key", lua.LString(item.Key))
+		t.RawSetString("value", v)
+		list.RawSetInt(i+1, t)
+		s.a.t.meter.Built(int64(len(item.Data)))
+	}
+	out := L.NewTable()
+	out.RawSetString("items", list)
+	if more {
+		out.RawSetString("cursor", lua.LString(items[len(items)-1].Key))
+	}
+	L.Push(out)
+	return 1
+}
+
+func optText(L *lua.LState, o *lua.LTable, key string) string {
+	switch v := o.RawGetString(key).(type) {
+	case *lua.LNilType:
+		return ""
+	case lua.LString:
+		return string(v)
+	default:
+		luavm.Raise(L, wire.Errorf(wire.BadValue, "%s is a string, not a %s", key, v.Type()))
+		return ""
+	}
+}

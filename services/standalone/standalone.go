@@ -1,0 +1,178 @@
+package standalone
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/nats-io/nats.go"
+
+	"weir/pkg/app"
+	"weir/pkg/bus"
+	"weir/services/host/hostd"
+	"weir/services/router/routerd"
+)
+
+// Config is what the standalone mode works with.
+type Config struct {
+	App    *app.App
+	Data   string // the data folder
+	Log    *slog.Logger
+	Limits hostd.Limits
+	Port   bool // let NATS listen on a loopback port, and tell the commands where in run.json
+	Unsafe bool // answer before a write is durable: for benchmarks
+}
+
+// Standalone is everything in one process.
+type Standalone struct {
+	c      Config
+	folder *hostd.Folder
+	nats   *natsServer
+	host   *hostd.Host
+	router *routerd.Router
+	conns  []*nats.Conn
+	client *bus.Client
+	token  string
+	once   sync.Once
+	err    error
+}
+
+// RunFile is what run.json says: where the commands find a running process.
+type RunFile struct {
+	App   string `json:"app"`
+	NATS  string `json:"nats"`
+	Token string `json:"token"`
+	PID   int    `json:"pid"`
+}
+
+// Open takes the data folder and starts everything in it. On an error nothing is left running.
+func Open(ctx context.Context, c Config) (s *Standalone, err error) {
+	s = &Standalone{c: c}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	if s.folder, err = hostd.OpenFolder(c.Data); err != nil {
+		return s, err
+	}
+	b := make([]byte, 16)
+	_, _ = rand.Read(b)
+	s.token = hex.EncodeToString(b)
+	s.nats = &natsServer{dir: filepath.Join(c.Data, "nats"), listen: c.Port, log: c.Log, token: s.token}
+	if err = s.nats.start(); err != nil {
+		return s, err
+	}
+	if s.router, err = open(ctx, s, "router", func(nc *nats.Conn) (*routerd.Router, error) {
+		return routerd.Open(ctx, routerd.Config{App: c.App, NATS: nc, Log: c.Log.With("service", "router")})
+	}); err != nil {
+		return s, err
+	}
+	if s.host, err = open(ctx, s, "host", func(nc *nats.Conn) (*hostd.Host, error) {
+		return hostd.Open(ctx, hostd.Config{App: c.App, NATS: nc, Folder: s.folder, Log: c.Log.With("service", "host"), Limits: c.Limits, Unsafe: c.Unsafe})
+	}); err != nil {
+		return s, err
+	}
+	nc, err := s.connect("commands")
+	if err != nil {
+		return s, err
+	}
+	s.client = bus.NewClient(nc, c.App.Name)
+	return s, s.writeRunFile()
+}
+
+// open connects a service and opens it.
+func open[T any](_ context.Context, s *Standalone, name string, do func(*nats.Conn) (T, error)) (T, error) {
+	nc, err := s.connect(name)
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return do(nc)
+}
+
+// connect makes a connection of one service's own.
+func (s *Standalone) connect(name string) (*nats.Conn, error) {
+	nc, err := bus.Connect("", "weir "+name, s.c.Log, nats.InProcessServer(s.nats), nats.Token(s.token))
+	if err != nil {
+		return nil, fmt.Errorf("standalone: connect %s: %w", name, err)
+	}
+	s.conns = append(s.conns, nc)
+	return nc, nil
+}
+
+func (s *Standalone) writeRunFile() error {
+	if !s.c.Port {
+		return nil
+	}
+	data, err := json.MarshalIndent(RunFile{App: s.c.App.Name, NATS: s.nats.url(), Token: s.token, PID: os.Getpid()}, "", "  ")
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(s.c.Data, "run.json")
+	if err := os.WriteFile(path+".new", append(data, '\n'), 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
+// Client asks objects.
+func (s *Standalone) Client() *bus.Client { return s.client }
+
+// RestartNATS stops the embedded NATS and starts it again, with its store or with an empty one, under the running
+// services.
+func (s *Standalone) RestartNATS(empty bool) error {
+	if err := s.nats.restart(empty); err != nil {
+		return err
+	}
+	return s.writeRunFile()
+}
+
+// Run works until ctx ends.
+func (s *Standalone) Run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	var all error
+	for _, run := range []func(context.Context) error{s.host.Run, s.router.Run} {
+		wg.Go(func() {
+			err := run(ctx)
+			mu.Lock()
+			all = errors.Join(all, err)
+			mu.Unlock()
+		})
+	}
+	wg.Wait()
+	return all
+}
+
+// Close finishes running calls and stops everything, gateway first. It may be called again.
+func (s *Standalone) Close() error {
+	s.once.Do(func() {
+		if s.host != nil {
+			s.err = errors.Join(s.err, s.host.Close())
+		}
+		if s.router != nil {
+			s.err = errors.Join(s.err, s.router.Close())
+		}
+		for _, nc := range s.conns {
+			nc.Close()
+		}
+		if s.nats != nil {
+			s.nats.stop()
+		}
+		if s.folder != nil {
+			if s.c.Port {
+				_ = os.Remove(filepath.Join(s.c.Data, "run.json"))
+			}
+			s.err = errors.Join(s.err, s.folder.Close())
+		}
+	})
+	return s.err
+}
