@@ -49,6 +49,8 @@ type Class struct {
 	Hooks      map[string]bool
 	Methods    map[string]bool
 	Migrations []Migration
+
+	MigrationsDir string // as it was declared
 }
 
 // Migration is one .sql file of a class's folder; they are sorted by name.

@@ -103,6 +103,12 @@ func (in *Instance) refs() {
 	}))
 	in.handleMeta.RawSetString("__index", L.NewFunction(in.handleIndex))
 
+	in.identityMeta = L.NewTable()
+	methods := L.NewTable()
+	methods.RawSetString("is", L.NewFunction(identityIs))
+	in.identityMeta.RawSetString("__index", methods)
+	in.identityMeta.RawSetString("__metatable", locked)
+
 	in.classMeta = L.NewTable()
 	in.classMeta.RawSetString("__metatable", locked)
 	in.classMeta.RawSetString("__tostring", L.NewFunction(func(L *lua.LState) int {
@@ -211,4 +217,49 @@ func RaiseError(L *lua.LState, err error) {
 		}
 	}
 	L.Error(lua.LString(e.Message), 0)
+}
+
+// Identity gives an object's identity as data, with is() to ask for its class.
+func (in *Instance) Identity(id objectid.ID) *lua.LTable {
+	t := in.VM.L.NewTable()
+	t.RawSetString("id", lua.LString(id.String()))
+	t.RawSetString("class", lua.LString(id.Class))
+	t.RawSetString("name", lua.LString(id.Name))
+	t.Metatable = in.identityMeta
+	return t
+}
+
+// identityIs is follower:is(Class) and event.from:is(Class).
+func identityIs(L *lua.LState) int {
+	t, ok := L.Get(1).(*lua.LTable)
+	if !ok {
+		L.RaiseError("call is with a colon: follower:is(Class)")
+	}
+	if ud, _ := L.Get(2).(*lua.LUserData); ud != nil {
+		if c, ok := ud.Value.(*ClassRef); ok {
+			L.Push(lua.LBool(t.RawGetString("class") == lua.LString(c.Name)))
+			return 1
+		}
+	}
+	L.RaiseError("is needs a class, as in follower:is(Account), not a %s", L.Get(2).Type())
+	return 0
+}
+
+// Filter reads the filter argument of a follow: nil data when there is none.
+func Filter(v lua.LValue) ([]byte, error) {
+	if v == lua.LNil {
+		return nil, nil
+	}
+	if _, ok := v.(*lua.LTable); !ok {
+		return nil, wire.Errorf(wire.BadValue, "a filter is a table of fields, as in { kind = \"sale\" }, not a %s", v.Type())
+	}
+	data, err := value.Encode(v, "filter", value.MaxState)
+	if err != nil {
+		return nil, err
+	}
+	filter, err := value.ParseFilter(data)
+	if err != nil || filter.Empty() {
+		return nil, err
+	}
+	return filter.JSON(), nil
 }

@@ -17,16 +17,17 @@ type Instance struct {
 	App    *App
 	Caller Caller // nil while nothing may be called
 
-	classes     map[string]*lua.LTable
-	connections map[string]*lua.LTable
-	fetch       lua.LValue
-	handleMeta  *lua.LTable
-	classMeta   *lua.LTable
-	methods     map[string]*lua.LFunction
-	modules     map[string]lua.LValue
-	loading     []string
-	loader      *loader // only while the app itself is being loaded
-	sealed      bool    // the top level has run
+	classes      map[string]*lua.LTable
+	connections  map[string]*lua.LTable
+	fetch        lua.LValue
+	handleMeta   *lua.LTable
+	classMeta    *lua.LTable
+	identityMeta *lua.LTable
+	methods      map[string]*lua.LFunction
+	modules      map[string]lua.LValue
+	loading      []string
+	loader       *loader // only while the app itself is being loaded
+	sealed       bool    // the top level has run
 }
 
 // loadBudget bounds the instructions of loading an app into a VM.

@@ -180,7 +180,7 @@ func (l *loader) migrations(at place, c *Class, v lua.LValue) {
 		l.wrong(at, "%s.migrations: the app has no folder %q with .sql files", c.Name, v.String())
 		return
 	}
-	c.Migrations = all
+	c.Migrations, c.MigrationsDir = all, v.String()
 }
 
 func (l *loader) publishes(d *declaration, c *Class, v lua.LValue) {

@@ -10,25 +10,26 @@ const AnswerBytes = 512 << 10
 // Answer answers the one question, "peer has q.Have of incarnation q.Incarnation": its set now, and for a follower
 // every event after it that the set wants. That is complete: what is no longer kept was confirmed by this follower,
 // or lies before an edge's start. changed is what an operation just did, and before the version it found: a gateway
-// that knew that version is told only the difference.
+// that knew that version is told only the difference, unless edges went meanwhile: by another operation of its batch, or
+// by what a hook did.
 func (p *Publisher) Answer(q Request, before uint64, changed []Change, rows Rows) (Answer, error) {
 	a := Answer{Publisher: p.ID, ID: q.ID, Incarnation: p.Incarnation, Have: q.Have, Head: p.Head, Number: p.Number,
 		Parent: p.Parent, Fork: p.Fork}
-	if !IsFollower(q.Peer) && q.Kind == Follow && before != 0 && q.Version == before && q.Incarnation == p.Incarnation {
+	peer := p.Find(q.Peer, q.Owner)
+	if peer != nil && !IsFollower(q.Peer) && q.Kind == Follow && q.Version == before && before >= peer.whole && q.Incarnation == p.Incarnation {
 		a.Base = before
-		a.Set = Set{Version: p.Versions}
-		if peer := p.Find(q.Peer, q.Owner); peer != nil {
-			a.Set.Version = peer.Version
-		}
+		a.Set = Set{Version: peer.Version}
 		for _, c := range changed {
-			a.Set.Edges = append(a.Set.Edges, c.Edge)
+			if c.Peer == peer {
+				a.Set.Edges = append(a.Set.Edges, c.Edge)
+			}
 		}
 		return a, nil
 	}
 	a.Set = p.setOf(q.Peer, q.Owner)
 	switch {
 	case q.Incarnation == p.Incarnation:
-		if peer := p.Find(q.Peer, q.Owner); peer != nil {
+		if peer != nil {
 			a.Applied = peer.Applied
 		}
 	case q.Incarnation != "" && q.Incarnation == p.Parent:

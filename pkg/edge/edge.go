@@ -1,6 +1,7 @@
 package edge
 
 import (
+	"strconv"
 	"strings"
 
 	"weir/pkg/objectid"
@@ -19,6 +20,11 @@ type Event struct {
 	Last        map[string]uint64 `json:"l,omitempty"` // per topic, the last event before this one
 }
 
+// ID is the same at every delivery of the event, and no other event has it.
+func (e Event) ID() string {
+	return e.Publisher.String() + "#" + e.Incarnation + "-" + strconv.FormatUint(e.Seq, 10)
+}
+
 // Key names an edge within a peer's set: a follower has one per topic, a gateway one per connection and topic.
 type Key struct {
 	Conn  string `json:"k,omitempty"`
@@ -35,8 +41,8 @@ type Edge struct {
 	FilterJSON []byte `json:"f,omitempty"` // Filter as it travels
 }
 
-// takes says whether the edge wants the event.
-func (e Edge) takes(seq uint64, data []byte) bool {
+// Takes says whether the edge wants the event.
+func (e Edge) Takes(seq uint64, data []byte) bool {
 	return seq > e.Start && (e.Filter.Empty() || e.Filter.Match(data))
 }
 
@@ -51,7 +57,7 @@ type Set struct {
 func (s Set) Wants(topic string, seq uint64, data []byte) bool {
 	for _, e := range s.Edges {
 		if e.Topic == topic {
-			return e.takes(seq, data)
+			return e.Takes(seq, data)
 		}
 	}
 	return false

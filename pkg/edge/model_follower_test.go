@@ -189,7 +189,7 @@ func (f *follower) run(pub int, e Event, again bool) bool {
 		f.giveUp(pub, e, t)
 		return false
 	}
-	id := attempt{f.id, int(e.At), since}
+	id := attempt{f.id, int(e.At), e.Incarnation, since}
 	count := func() {
 		t.Count++
 		t.Next = f.w.now + Backoff(t.Count)
@@ -267,7 +267,7 @@ func (f *follower) answered(a Answer) {
 	if setBack {
 		f.w.fail("%s was set back: cursor %d, a receipt said %d", f.id, was.At, a.Applied)
 	}
-	if c.Incarnation != was.Incarnation && was.Incarnation != "" && a.Parent != was.Incarnation {
+	if c.Incarnation != was.Incarnation && was.Incarnation != "" && f.w.log(pub, c.Incarnation).meta.Parent != was.Incarnation {
 		f.strayed[pub] = true
 	}
 	l.pos = pos

@@ -176,14 +176,18 @@ func (p *publisher) follow(q Request) (changes []Change) {
 	if hook == 0 {
 		return nil
 	}
+	unwanted := ""
+	if hook == 1 {
+		unwanted = pick(p.w.rnd, p.w.identities())
+	}
 	p.transact(func(g *ghost) {
 		if hook == 1 {
-			g.removeIdentity(p.w.followers[0].id, p.mem.Head)
+			g.removeIdentity(unwanted, p.mem.Head)
 		}
 		g.follow(q, p.mem.Head)
 	}, func(s *pubState) (all []Change) {
 		if hook == 1 {
-			all = p.w.rules.removeIdentity(p.mem, p.w.followers[0].id)
+			all = p.w.rules.removeIdentity(p.mem, unwanted)
 		}
 		if hook == 2 {
 			topic, n, data := p.w.event()

@@ -1,5 +1,10 @@
 package edge
 
+import (
+	"maps"
+	"slices"
+)
+
 // relay publishes durable rows: without followers by core NATS, else to the stream, each naming the row before.
 func (p *publisher) relay() {
 	s, r := p.file.durable(), p.w.rules
@@ -53,7 +58,8 @@ func (p *publisher) confirmed(f *Peer) uint64 {
 	return f.Confirmed
 }
 
-// consume asks for the consumers that are missing, each for a follower and version, from confirmed on.
+// consume asks for the consumers that are missing, each for a follower and version, from confirmed on; and now and then
+// for the end of one that is not needed any more.
 func (p *publisher) consume() {
 	s := p.file.durable()
 	js, pub := p.w.js.find(p.index, s.token), s.read(p.w.rules)
@@ -72,6 +78,11 @@ func (p *publisher) consume() {
 			p.w.send("consumer", func() { js.consume(c, topics, from) })
 		} else if now := p.mem.Find(name, peer.Owner); p.w.rules.host.ackFloor && now != nil {
 			now.Confirmed = max(now.Confirmed, min(has.floor(), pub.Head))
+		}
+	}
+	for _, c := range slices.SortedFunc(maps.Keys(js.consumers), compareNames) {
+		if peer := pub.Peers[c.peer]; (peer == nil || c.version < peer.Version) && p.w.rnd.IntN(4) == 0 {
+			p.w.send("consumer's end", func() { delete(js.consumers, c) })
 		}
 	}
 }

@@ -26,7 +26,7 @@ func newRules() *rules {
 		take:           Cursor.Take,
 		hear:           (*Feed).Hear,
 		takeFeed:       (*Feed).Take,
-		takes:          func(e Edge, v Event) bool { return e.takes(v.Seq, v.Data) },
+		takes:          func(e Edge, v Event) bool { return e.Takes(v.Seq, v.Data) },
 		follow:         (*Publisher).Follow,
 		remove:         (*Publisher).Remove,
 		removeIdentity: (*Publisher).RemoveIdentity,

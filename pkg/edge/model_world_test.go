@@ -17,11 +17,13 @@ import (
 type world struct {
 	rnd        *rand.Rand
 	rules      *rules
-	calm       bool  // no faults
-	healing    bool  // no more faults
-	noise      int   // how many per cent of messages are lost, and come twice
-	window     int   // how many of the oldest messages may come next
-	now        int64 // milliseconds
+	calm       bool   // no faults
+	healing    bool   // no more faults
+	noise      int    // how many per cent of messages are lost, and come twice
+	mild       bool   // little goes wrong, so that events come by streams
+	slow       string // messages of this kind often come very late
+	window     int    // how many of the oldest messages may come next
+	now        int64  // milliseconds
 	numbers    uint64
 	topics     []string
 	poisoned   int  // one event in so many fails for a while
@@ -52,10 +54,11 @@ type packet struct {
 	deliver func()
 }
 
-// attempt names an event at a follower's edge, of one version.
+// attempt names an event at a follower's edge, of one incarnation and version.
 type attempt struct {
 	follower string
 	n        int
+	inc      string
 	since    uint64
 }
 
@@ -83,11 +86,16 @@ func newWorld(seed uint64, r *rules, calm bool) *world {
 	w := &world{rnd: rand.New(rand.NewPCG(seed, 1)), rules: r, calm: calm, numbers: 100, ended: map[string]*pubState{},
 		backups: map[int][]*pubState{}, poison: map[poisoned]*poison{}, followed: map[line]int{}, stats: map[string]int{}}
 	w.js = &jetstream{w: w}
+	w.poisoned = pick(w.rnd, []int{60, 15, 4})
+	w.mild = !calm && w.rnd.IntN(2) == 0
 	w.noise = pick(w.rnd, []int{0, 0, 3, 15})
+	if w.mild {
+		w.noise, w.poisoned = 0, 1000
+		w.slow = pick(w.rnd, []string{"answer", "answer", "publish", "consumer", "delivery", "receipt", "end", "follow"})
+	}
 	w.window = pick(w.rnd, []int{1, 3, 10, 1000})
 	w.topics = []string{"bid", "won", "closed"}[:1+w.rnd.IntN(3)]
-	w.poisoned = pick(w.rnd, []int{60, 15, 4})
-	w.remembers, w.later, w.eager = w.rnd.IntN(2) == 0, w.rnd.IntN(2) == 0, !calm && w.rnd.IntN(3) == 0
+	w.remembers, w.later, w.eager = w.rnd.IntN(2) == 0, w.rnd.IntN(2) == 0, w.rnd.IntN(3) == 0
 	w.big, w.wire = w.rnd.IntN(40) == 0, w.rnd.IntN(8) == 0
 	for i := range 1 + w.rnd.IntN(2) {
 		id := objectid.ID{Class: "Auction", Name: fmt.Sprintf("lot-%d", i)}
@@ -100,7 +108,7 @@ func newWorld(seed uint64, r *rules, calm bool) *world {
 		f.open(false)
 		w.followers = append(w.followers, f)
 	}
-	for range 2 {
+	for range w.rnd.IntN(3) {
 		g := &gateway{w: w}
 		g.restart()
 		w.gateways = append(w.gateways, g)
@@ -146,9 +154,9 @@ func (w *world) fail(format string, args ...any) {
 	}
 }
 
-// fault says yes so many times in a hundred, in worlds with noise.
+// fault says yes so many times in a hundred, in worlds that have faults.
 func (w *world) fault(percent int) bool {
-	return !w.calm && !w.healing && w.noise > 0 && w.rnd.IntN(100) < percent
+	return !w.calm && !w.healing && (w.noise > 0 || w.mild) && w.rnd.IntN(100) < percent
 }
 
 // send puts a message on the way: it may be lost, come twice, overtake others, or come very late.
@@ -156,7 +164,7 @@ func (w *world) send(label string, deliver func()) {
 	for n := 1; n > 0; n-- {
 		switch {
 		case w.fault(w.noise):
-		case w.fault(w.noise):
+		case w.fault(w.noise), label == w.slow && w.fault(40):
 			w.late = append(w.late, packet{label, deliver})
 		default:
 			w.net = append(w.net, packet{label, deliver})

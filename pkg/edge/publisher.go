@@ -32,6 +32,7 @@ type Peer struct {
 	Attempts  int    // as its last receipt said; memory only
 	Next      int64
 	identity  map[string]string
+	whole     uint64 // the version since which edges were only added or changed; memory only
 }
 
 // Change is one row of the edge table to write (Edge set) or to delete.
@@ -74,14 +75,18 @@ func compareKeys(a, b Key) int {
 	return 0
 }
 
-// Restore puts a row of the file back into memory.
+// Restore puts a row of the file back into memory, after the counters. A gateway's rows need not agree on its set's
+// version, and none has that of a removal: it gets the counter's, which no set that it was told is beyond.
 func (p *Publisher) Restore(peer, owner, identity string, version, confirmed uint64, e Edge) {
 	if p.Peers == nil {
 		p.Peers = map[string]*Peer{}
 	}
 	q := p.Peers[peer]
 	if q == nil {
-		q = &Peer{Name: peer, Owner: owner, Version: version, Confirmed: confirmed, Edges: map[Key]Edge{}}
+		if !IsFollower(peer) {
+			version = max(version, p.Versions)
+		}
+		q = &Peer{Name: peer, Owner: owner, Version: version, Confirmed: confirmed, Edges: map[Key]Edge{}, whole: version}
 		p.Peers[peer] = q
 	}
 	q.add(e, identity)
@@ -135,7 +140,7 @@ func (p *Publisher) Follow(q Request, filter value.Filter) []Change {
 	var changes []Change
 	if peer == nil {
 		changes = p.forget(q.Peer)
-		peer = &Peer{Name: q.Peer, Owner: q.Owner, Confirmed: p.Head, Edges: map[Key]Edge{}}
+		peer = &Peer{Name: q.Peer, Owner: q.Owner, Confirmed: p.Head, Edges: map[Key]Edge{}, whole: p.Versions}
 		if p.Peers == nil {
 			p.Peers = map[string]*Peer{}
 		}
@@ -180,7 +185,7 @@ func (p *Publisher) remove(peer *Peer, raise bool, match func(Edge) bool) []Chan
 	if raise {
 		p.Number++
 	}
-	peer.Version = p.Versions
+	peer.Version, peer.whole = p.Versions, p.Versions
 	for _, c := range changes {
 		peer.dropIdentity(c.Edge.Conn)
 	}

@@ -45,6 +45,31 @@ func optInt(L *lua.LState, n, d int) int {
 	return argInt(L, n)
 }
 
+// argTable, argFunction and argThread are argument n, which must be just that.
+func argTable(L *lua.LState, n int) *lua.LTable {
+	t, ok := L.Get(n).(*lua.LTable)
+	if !ok {
+		badType(L, n, "table")
+	}
+	return t
+}
+
+func argFunction(L *lua.LState, n int) *lua.LFunction {
+	f, ok := L.Get(n).(*lua.LFunction)
+	if !ok {
+		badType(L, n, "function")
+	}
+	return f
+}
+
+func argThread(L *lua.LState, n int) *lua.LState {
+	th, ok := L.Get(n).(*lua.LState)
+	if !ok {
+		badType(L, n, "coroutine")
+	}
+	return th
+}
+
 func toInt(f float64) int {
 	const most = 1 << 53
 	switch {

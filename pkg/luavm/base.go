@@ -31,7 +31,7 @@ func (vm *VM) openBase() {
 	}
 	step := L.NewFunction(vm.ipairsStep)
 	vm.SetGlobal("ipairs", L.NewFunction(func(L *lua.LState) int {
-		L.CheckTable(1)
+		argTable(L, 1)
 		L.SetTop(1)
 		L.Insert(step, 1)
 		L.Push(lua.LNumber(0))

@@ -50,7 +50,7 @@ func TestBaseFunctions(t *testing.T) {
 		{`local s = 0 for k, v in pairs({1, 2, a = 4}) do s = s + v end return s`, "7"},
 		{`getmetatable(setmetatable({}, {__metatable = "no"}))`, "no"},
 		{`setmetatable(setmetatable({}, {__metatable = "no"}), {})`, "error: main.lua:1: cannot change a protected metatable"},
-		{`setmetatable("", {})`, "error: main.lua:1: bad argument #1 to setmetatable (table expected, got string)"},
+		{`setmetatable("", {})`, "error: main.lua:1: bad argument #1 to 'setmetatable' (table expected, got string)"},
 		{`return tostring(setmetatable({}, {__tostring = function() return "T" end}))`, "T"},
 		{`_VERSION, _G`, "Lua 5.1|nil"},
 	})

@@ -22,7 +22,7 @@ func (vm *VM) baseGetMetatable(L *lua.LState) int {
 }
 
 func (vm *VM) baseSetMetatable(L *lua.LState) int {
-	t := L.CheckTable(1)
+	t := argTable(L, 1)
 	mt := argAny(L, 2)
 	if mt.Type() != lua.LTNil && mt.Type() != lua.LTTable {
 		badType(L, 2, "nil or table")
@@ -69,7 +69,7 @@ func (vm *VM) grow(L *lua.LState, t *lua.LTable, k lua.LValue) {
 	gap := int(n) - have - 1
 	if gap > 0 {
 		vm.poll.m.Built(int64(gap) * 16)
-		vm.spend(L, gap/4)
+		vm.spend(L, gap/2)
 	} else if int(n) == maxArrayIndex && gap == 0 {
 		Raise(L, &limitError{is: ErrMemory, text: "memory limit: an array of more than 2,097,151 items; keep less in one table"})
 	}
@@ -88,7 +88,7 @@ func (vm *VM) baseNext(L *lua.LState) int {
 }
 
 func (vm *VM) basePairs(L *lua.LState) int {
-	L.CheckTable(1)
+	argTable(L, 1)
 	L.SetTop(1)
 	L.Insert(vm.globals.RawGetString("next"), 1)
 	L.Push(lua.LNil)

@@ -43,7 +43,7 @@ func (vm *VM) openCoroutine() {
 }
 
 func (vm *VM) newCoroutine(L *lua.LState) *coroutine {
-	fn := L.CheckFunction(1)
+	fn := argFunction(L, 1)
 	if len(vm.cos) >= maxCoroutines {
 		Raise(L, &limitError{is: ErrMemory, text: "memory limit: too many coroutines in one call; let them end"})
 	}
@@ -76,7 +76,7 @@ func (vm *VM) coWrap(L *lua.LState) int {
 }
 
 func (vm *VM) coResume(L *lua.LState) int {
-	co := vm.cos[L.CheckThread(1)]
+	co := vm.cos[argThread(L, 1)]
 	if msg := vm.refuse(co); msg != "" {
 		L.Push(lua.LFalse)
 		L.Push(lua.LString(msg))
@@ -173,7 +173,7 @@ func (vm *VM) coRunning(L *lua.LState) int {
 
 func (vm *VM) coStatus(L *lua.LState) int {
 	s := dead
-	if co := vm.cos[L.CheckThread(1)]; co != nil {
+	if co := vm.cos[argThread(L, 1)]; co != nil {
 		s = co.status
 	}
 	return vm.pushString(L, string(s))

@@ -80,7 +80,7 @@ func (vm *VM) module(name string, fns map[string]lua.LGFunction) *lua.LTable {
 
 // readable returns the table that argument n stands for.
 func (vm *VM) readable(L *lua.LState, n int) *lua.LTable {
-	t := L.CheckTable(n)
+	t := argTable(L, n)
 	if of, ok := vm.proxies[t]; ok {
 		return of
 	}
@@ -89,7 +89,7 @@ func (vm *VM) readable(L *lua.LState, n int) *lua.LTable {
 
 // writable is readable for functions that change the table.
 func (vm *VM) writable(L *lua.LState, n int) *lua.LTable {
-	t := L.CheckTable(n)
+	t := argTable(L, n)
 	of, ok := vm.proxies[t]
 	if !ok {
 		return t

@@ -42,7 +42,7 @@ func (vm *VM) concat(L *lua.LState) int {
 }
 
 func (vm *VM) concatList(L *lua.LState) int {
-	t := L.CheckTable(2)
+	t := argTable(L, 2)
 	return vm.join(L, argInt(L, 1), t.RawGetInt)
 }
 

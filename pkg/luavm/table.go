@@ -123,7 +123,7 @@ func (vm *VM) tabSort(L *lua.LState) int {
 	t := vm.writable(L, 1)
 	less := L.Get(2)
 	if less != lua.LNil {
-		L.CheckFunction(2)
+		argFunction(L, 2)
 	}
 	n := t.Len()
 	vm.poll.m.Built(int64(n) * 16)

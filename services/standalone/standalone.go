@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"sync"
@@ -16,32 +17,36 @@ import (
 
 	"weir/pkg/app"
 	"weir/pkg/bus"
+	"weir/services/gateway/gatewayd"
 	"weir/services/host/hostd"
 	"weir/services/router/routerd"
 )
 
 // Config is what the standalone mode works with.
 type Config struct {
-	App    *app.App
-	Data   string // the data folder
-	Log    *slog.Logger
-	Limits hostd.Limits
-	Port   bool // let NATS listen on a loopback port, and tell the commands where in run.json
-	Unsafe bool // answer before a write is durable: for benchmarks
+	App     *app.App
+	Data    string // the data folder
+	Log     *slog.Logger
+	Limits  hostd.Limits
+	Listen  net.Listener // where the gateway serves; nil: no gateway
+	Origins []string
+	Port    bool // let NATS listen on a loopback port, and tell the commands where in run.json
+	Unsafe  bool // answer before a write is durable: for benchmarks
 }
 
 // Standalone is everything in one process.
 type Standalone struct {
-	c      Config
-	folder *hostd.Folder
-	nats   *natsServer
-	host   *hostd.Host
-	router *routerd.Router
-	conns  []*nats.Conn
-	client *bus.Client
-	token  string
-	once   sync.Once
-	err    error
+	c       Config
+	folder  *hostd.Folder
+	nats    *natsServer
+	host    *hostd.Host
+	router  *routerd.Router
+	gateway *gatewayd.Gateway
+	conns   []*nats.Conn
+	client  *bus.Client
+	token   string
+	once    sync.Once
+	err     error
 }
 
 // RunFile is what run.json says: where the commands find a running process.
@@ -79,6 +84,13 @@ func Open(ctx context.Context, c Config) (s *Standalone, err error) {
 		return hostd.Open(ctx, hostd.Config{App: c.App, NATS: nc, Folder: s.folder, Log: c.Log.With("service", "host"), Limits: c.Limits, Unsafe: c.Unsafe})
 	}); err != nil {
 		return s, err
+	}
+	if c.Listen != nil {
+		if s.gateway, err = open(ctx, s, "gateway", func(nc *nats.Conn) (*gatewayd.Gateway, error) {
+			return gatewayd.Open(ctx, gatewayd.Config{App: c.App, NATS: nc, Log: c.Log.With("service", "gateway"), Origins: c.Origins})
+		}); err != nil {
+			return s, err
+		}
 	}
 	nc, err := s.connect("commands")
 	if err != nil {
@@ -140,7 +152,11 @@ func (s *Standalone) Run(ctx context.Context) error {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var all error
-	for _, run := range []func(context.Context) error{s.host.Run, s.router.Run} {
+	runs := []func(context.Context) error{s.host.Run, s.router.Run}
+	if s.gateway != nil {
+		runs = append(runs, s.serve)
+	}
+	for _, run := range runs {
 		wg.Go(func() {
 			err := run(ctx)
 			mu.Lock()
@@ -152,9 +168,24 @@ func (s *Standalone) Run(ctx context.Context) error {
 	return all
 }
 
+// serve serves HTTP until ctx ends, and says goodbye to sockets.
+func (s *Standalone) serve(ctx context.Context) error {
+	ended := make(chan error, 1)
+	go func() { ended <- s.gateway.Serve(s.c.Listen) }()
+	select {
+	case <-ctx.Done():
+		return errors.Join(s.gateway.Close(), <-ended)
+	case err := <-ended:
+		return fmt.Errorf("standalone: the gateway cannot serve: %w", err)
+	}
+}
+
 // Close finishes running calls and stops everything, gateway first. It may be called again.
 func (s *Standalone) Close() error {
 	s.once.Do(func() {
+		if s.gateway != nil {
+			s.err = errors.Join(s.err, s.gateway.Close())
+		}
 		if s.host != nil {
 			s.err = errors.Join(s.err, s.host.Close())
 		}

@@ -201,22 +201,12 @@ func (a *activation) follow(q edge.Request, it *edgeItem) (changes []edge.Change
 
 // followerTable is the follower argument of the hook: data, with is() to ask for its class.
 func (a *activation) followerTable(id objectid.ID, socket bool) *lua.LTable {
-	L := a.in.VM.L
-	t := a.identityTable(id)
+	t := a.in.Identity(id)
 	transport := "object"
 	if socket {
 		transport = "connection"
 	}
 	t.RawSetString("transport", lua.LString(transport))
-	L.SetMetatable(t, a.state.identityMeta)
-	return t
-}
-
-func (a *activation) identityTable(id objectid.ID) *lua.LTable {
-	t := a.in.VM.L.NewTable()
-	t.RawSetString("id", lua.LString(id.String()))
-	t.RawSetString("class", lua.LString(id.Class))
-	t.RawSetString("name", lua.LString(id.Name))
 	return t
 }
 

@@ -13,12 +13,11 @@ import (
 
 // stateBinding is `state` in one VM.
 type stateBinding struct {
-	a            *activation
-	in           *app.Instance
-	value        *lua.LUserData
-	scratch      *lua.LTable
-	members      map[string]lua.LValue
-	identityMeta *lua.LTable
+	a       *activation
+	in      *app.Instance
+	value   *lua.LUserData
+	scratch *lua.LTable
+	members map[string]lua.LValue
 }
 
 // stateValue is what the userdata holds, so that the converter can name it.
@@ -52,29 +51,7 @@ func newStateBinding(a *activation, in *app.Instance) *stateBinding {
 	s.members["sql"] = s.face("state.sql", map[string]lua.LGFunction{"exec": s.sqlExec, "query": s.sqlQuery, "query_one": s.sqlQueryOne})
 	s.members["store"] = s.face("state.store", map[string]lua.LGFunction{"get": s.storeGet, "set": s.storeSet, "delete": s.storeDelete, "list": s.storeList})
 
-	s.identityMeta = L.NewTable()
-	methods := L.NewTable()
-	methods.RawSetString("is", L.NewFunction(identityIs))
-	s.identityMeta.RawSetString("__index", methods)
-	s.identityMeta.RawSetString("__metatable", lua.LString("locked"))
 	return s
-}
-
-// identityIs is follower:is(Class) and event.from:is(Class).
-func identityIs(L *lua.LState) int {
-	t, ok := L.Get(1).(*lua.LTable)
-	if !ok {
-		L.RaiseError("call is with a colon: follower:is(Class)")
-	}
-	ud, _ := L.Get(2).(*lua.LUserData)
-	if ud != nil {
-		if c, ok := ud.Value.(*app.ClassRef); ok {
-			L.Push(lua.LBool(t.RawGetString("class") == lua.LString(c.Name)))
-			return 1
-		}
-	}
-	L.RaiseError("is needs a class, as in follower:is(Account), not a %s", L.Get(2).Type())
-	return 0
 }
 
 // face makes a member with methods, such as state.sql.
@@ -232,10 +209,8 @@ func (a *activation) eventTable(e edge.Event) lua.LValue {
 	t.RawSetString("topic", lua.LString(e.Topic))
 	t.RawSetString("seq", lua.LNumber(e.Seq))
 	t.RawSetString("at", lua.LNumber(e.At))
-	t.RawSetString("id", lua.LString(eventID(e)))
-	from := a.identityTable(e.Publisher)
-	L.SetMetatable(from, a.state.identityMeta)
-	t.RawSetString("from", from)
+	t.RawSetString("id", lua.LString(e.ID()))
+	t.RawSetString("from", a.in.Identity(e.Publisher))
 	data, err := value.Decode(L, e.Data, "data")
 	if err != nil {
 		a.r.c.Log.Error("an event's data cannot be read", "object", a.id.String(), "error", err)

@@ -16,22 +16,11 @@ func (s *stateBinding) follow(L *lua.LState) int {
 	h := app.CheckHandle(L, 2)
 	topic := s.topic(L, 3)
 	q := edge.Request{Kind: edge.Follow, Key: edge.Key{Topic: topic}}
-	if f := L.Get(4); f != lua.LNil {
-		if _, ok := f.(*lua.LTable); !ok {
-			luavm.Raise(L, wire.Errorf(wire.BadValue, "a filter is a table of fields, as in { kind = \"sale\" }, not a %s", f.Type()))
-		}
-		data, err := value.Encode(f, "filter", value.MaxState)
-		if err != nil {
-			luavm.Raise(L, err)
-		}
-		filter, err := value.ParseFilter(data)
-		if err != nil {
-			luavm.Raise(L, err)
-		}
-		if !filter.Empty() {
-			q.FilterJSON = filter.JSON()
-		}
+	filter, err := app.Filter(L.Get(4))
+	if err != nil {
+		luavm.Raise(L, err)
 	}
+	q.FilterJSON = filter
 	s.operate(L, h.ID, q)
 	return 0
 }
@@ -109,7 +98,7 @@ func (s *stateBinding) followers(L *lua.LState) int {
 		if err != nil {
 			luavm.Raise(L, err)
 		}
-		t := s.a.identityTable(id)
+		t := s.in.Identity(id)
 		t.RawSetString("topic", lua.LString(row.Topic))
 		t.RawSetString("transport", lua.LString(row.Transport))
 		if row.Filter != nil {
@@ -119,7 +108,6 @@ func (s *stateBinding) followers(L *lua.LState) int {
 			}
 			t.RawSetString("filter", v)
 		}
-		L.SetMetatable(t, s.identityMeta)
 		list.RawSetInt(i+1, t)
 	}
 	L.Push(list)

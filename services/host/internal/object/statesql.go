@@ -2,11 +2,9 @@ package object
 
 import (
 	"fmt"
-	"strconv"
 
 	lua "github.com/yuin/gopher-lua"
 
-	"weir/pkg/edge"
 	"weir/pkg/luavm"
 	"weir/pkg/value"
 	"weir/pkg/wire"
@@ -14,11 +12,6 @@ import (
 )
 
 func alarmAt(due, set int64) objectdb.Alarm { return objectdb.Alarm{Due: due, SetAt: set, Next: due} }
-
-// eventID is the same at every attempt of an event, and no other event has it.
-func eventID(e edge.Event) string {
-	return e.Publisher.String() + "#" + e.Incarnation + "-" + strconv.FormatUint(e.Seq, 10)
-}
 
 // sqlExec is state.sql:exec(sql, params?).
 func (s *stateBinding) sqlExec(L *lua.LState) int {

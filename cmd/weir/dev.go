@@ -1,0 +1,80 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"weir/pkg/app"
+	"weir/pkg/lualib"
+	"weir/pkg/luavm"
+	"weir/pkg/settings"
+	"weir/services/host/hostd"
+	"weir/services/standalone"
+)
+
+type devCommand struct {
+	App     string   `arg:"" optional:"" default:"." env:"WEIR_APP" help:"The app's folder."`
+	Listen  string   `default:"127.0.0.1:8080" env:"WEIR_LISTEN" help:"Where the app is served."`
+	Admin   string   `default:"127.0.0.1:9090" env:"WEIR_ADMIN" help:"Where health is served."`
+	Data    string   `env:"WEIR_DATA" help:"The data folder; default: .weir in the app's."`
+	Name    string   `env:"WEIR_APP_NAME" help:"The app's name; default: that of its folder."`
+	Secrets string   `env:"WEIR_SECRETS_DIR" help:"A folder with the app's secrets as files."`
+	Origins []string `env:"WEIR_ORIGINS" help:"Origins beside the app's own that may open websockets."`
+	Log     string   `default:"info" env:"WEIR_LOG" help:"debug, info, warn or error."`
+	settings.Limits
+}
+
+func (c *devCommand) Run(p *process) error {
+	fail := func(err error) error { return exit{2, fmt.Errorf("weir dev: %w", err)} }
+	log, err := settings.Log(c.Log, os.Stderr, false)
+	if err == nil {
+		err = c.Limits.Check()
+	}
+	if err != nil {
+		return fail(err)
+	}
+	if c.Data == "" {
+		c.Data = filepath.Join(c.App, ".weir")
+	}
+	a, err := app.Load(c.App, app.Options{Name: c.Name, Secrets: settings.Secrets(os.LookupEnv, c.Secrets), Library: lualib.Open(log)})
+	var mistakes app.Mistakes
+	if errors.As(err, &mistakes) {
+		return exit{2, err} // file:line: message, as weir check prints it
+	}
+	if err != nil {
+		return fail(err)
+	}
+	for _, w := range a.Warnings {
+		log.Warn(w.String())
+	}
+	luavm.WatchHeap(settings.HeapLimit(c.HeapBytes))
+	listen, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return fail(fmt.Errorf("cannot serve on %s: %w (choose another address with --listen)", c.Listen, err))
+	}
+	admin, err := net.Listen("tcp", c.Admin)
+	if err != nil {
+		return fail(errors.Join(fmt.Errorf("cannot serve health on %s: %w (choose another address with --admin)", c.Admin, err), listen.Close()))
+	}
+	ctx, cancel := context.WithCancel(p.ctx)
+	defer cancel()
+	s, err := standalone.Open(ctx, standalone.Config{App: a, Data: c.Data, Log: log, Listen: listen, Origins: c.Origins, Port: true,
+		Limits: hostd.Limits{Run: c.CallTime, Budget: c.Instructions, Mailbox: c.Mailbox, Awake: settings.RaiseDescriptors(c.Awake), Idle: c.Idle,
+			Database: c.DatabaseBytes, Log: c.LogBytes}})
+	if err != nil {
+		return fail(errors.Join(err, listen.Close(), admin.Close()))
+	}
+	health := &http.Server{Handler: s.Admin()}
+	go func() { _ = health.Serve(admin) }()
+	fmt.Fprintf(p.stdout, "weir: %s is ready at http://%s/ (health at http://%s/healthz)\n", a.Name, listen.Addr(), admin.Addr())
+	err = s.Run(ctx)
+	if err := errors.Join(err, s.Close(), health.Close()); err != nil {
+		return exit{1, fmt.Errorf("weir dev: %w", err)}
+	}
+	return nil
+}

@@ -1,0 +1,193 @@
+package gatewayd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"github.com/nats-io/nats.go"
+
+	"weir/pkg/app"
+	"weir/pkg/bus"
+	"weir/pkg/objectid"
+	"weir/pkg/wire"
+	"weir/services/gateway/internal/fanout"
+	"weir/services/gateway/internal/fetch"
+	"weir/services/gateway/internal/pool"
+	"weir/services/gateway/internal/socket"
+	"weir/services/gateway/internal/web"
+)
+
+// Config is what a gateway works with.
+type Config struct {
+	App     *app.App
+	NATS    *nats.Conn // the gateway's own; Close leaves it open
+	Log     *slog.Logger
+	Origins []string // allowed beside the request's own host, as scheme://host[:port]
+	VMs     int      // handlers that run at once; default 64
+}
+
+// Gateway is a running gateway service.
+type Gateway struct {
+	c        Config
+	pool     *pool.Pool
+	fanout   *fanout.Fanout
+	files    *web.Files
+	fetch    *fetch.Handler
+	server   *http.Server
+	caller   caller
+	upgrader websocket.Upgrader
+	once     sync.Once
+
+	mu      sync.Mutex // guards what follows
+	sockets map[*socket.Socket]bool
+	closing bool
+	running sync.WaitGroup // of sockets
+}
+
+// Open makes a gateway ready to serve.
+func Open(_ context.Context, c Config) (*Gateway, error) {
+	if c.VMs == 0 {
+		c.VMs = 64
+	}
+	files, err := web.Open(filepath.Join(c.App.Dir, "web"))
+	if err != nil {
+		return nil, fmt.Errorf("gatewayd: %w", err)
+	}
+	g := &Gateway{c: c, files: files, sockets: map[*socket.Socket]bool{}, pool: pool.New(c.App, c.VMs, c.Log)}
+	client := bus.NewClient(c.NATS, c.App.Name)
+	g.fanout, g.caller = fanout.New(client, c.Log), caller{client}
+	g.fetch = fetch.New(fetch.Config{App: c.App, Pool: g.pool, Caller: g.caller, Log: c.Log, Remote: remote, Upgrade: g.upgrade})
+	g.upgrader = websocket.Upgrader{ReadBufferSize: 2048, WriteBufferPool: &sync.Pool{}, CheckOrigin: g.allowed,
+		Error: func(w http.ResponseWriter, _ *http.Request, status int, reason error) {
+			http.Error(w, reason.Error(), status)
+		}}
+	g.server = &http.Server{Handler: g, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 120 * time.Second, MaxHeaderBytes: 64 << 10,
+		ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug)}
+	return g, nil
+}
+
+// Serve takes connections until Close. It closes the listener.
+func (g *Gateway) Serve(l net.Listener) error {
+	if err := g.server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// ServeHTTP serves a file of web/, or else asks the app.
+func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !websocket.IsWebSocketUpgrade(r) && g.files.Serve(w, r) {
+		return
+	}
+	g.fetch.ServeHTTP(w, r)
+}
+
+// upgrade takes a websocket over. The HTTP handler returns at once: reading is a goroutine of the socket's own, which
+// holds none of the request's memory.
+func (g *Gateway) upgrade(w http.ResponseWriter, r *http.Request, u *fetch.Upgrade) {
+	g.mu.Lock()
+	if g.closing {
+		g.mu.Unlock()
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "the gateway stops", http.StatusServiceUnavailable)
+		return
+	}
+	g.running.Add(1)
+	g.mu.Unlock()
+	ws, err := g.upgrader.Upgrade(w, r, nil)
+	if err != nil {
+		g.running.Done()
+		g.c.Log.Debug("a websocket was refused", "error", err)
+		return
+	}
+	s := socket.New(socket.Config{App: g.c.App, Pool: g.pool, Fanout: g.fanout, Caller: g.caller, Log: g.c.Log},
+		u.Program, u.Identity, u.Seed, ws, g.gone)
+	g.mu.Lock()
+	g.sockets[s] = true
+	if g.closing {
+		s.Stop()
+	}
+	g.mu.Unlock()
+	go s.Run()
+}
+
+func (g *Gateway) gone(s *socket.Socket) {
+	g.mu.Lock()
+	delete(g.sockets, s)
+	g.mu.Unlock()
+	g.running.Done()
+}
+
+// allowed says whether a browser's page may connect: one of the same host, or of an allowed origin. Without an Origin
+// it is no browser's page.
+func (g *Gateway) allowed(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return true
+	}
+	u, err := url.Parse(origin)
+	if err != nil {
+		return false
+	}
+	if strings.EqualFold(u.Host, r.Host) {
+		return true
+	}
+	for _, o := range g.c.Origins {
+		if o == "*" || strings.EqualFold(o, origin) {
+			return true
+		}
+	}
+	return false
+}
+
+func remote(r *http.Request) string {
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	return host
+}
+
+// Close ends sockets with the word to connect again, waits a while for running requests, and stops. It may be called
+// again.
+func (g *Gateway) Close() error {
+	var err error
+	g.once.Do(func() {
+		g.mu.Lock()
+		g.closing = true
+		for s := range g.sockets {
+			s.Stop()
+		}
+		g.mu.Unlock()
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		err = g.server.Shutdown(ctx)
+		if errors.Is(err, context.DeadlineExceeded) {
+			err = g.server.Close()
+		}
+		g.running.Wait()
+		g.fanout.Close()
+		g.pool.Close()
+		err = errors.Join(err, g.files.Close())
+	})
+	return err
+}
+
+// caller makes the calls of fetch and connection handlers.
+type caller struct{ client *bus.Client }
+
+// CallObject implements app.Caller.
+func (c caller) CallObject(ctx context.Context, id objectid.ID, method string, args []byte) ([]byte, error) {
+	return c.client.Call(ctx, wire.CallRequest{To: id.String(), Method: method, Args: json.RawMessage(args)})
+}

@@ -1,0 +1,138 @@
+package fetch
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"weir/pkg/app"
+	"weir/pkg/luavm"
+	"weir/pkg/objectid"
+	"weir/pkg/wire"
+	"weir/services/gateway/internal/pool"
+)
+
+// Bounds of one request.
+const (
+	maxBody   = 10 << 20
+	within    = 30 * time.Second
+	budget    = 10_000_000
+	maxAnswer = 10 << 20
+)
+
+// Upgrade is what request:upgrade asked for.
+type Upgrade struct {
+	Program  *app.Connection
+	Seed     []byte
+	Identity objectid.ID
+}
+
+// Config is what a Handler works with.
+type Config struct {
+	App    *app.App
+	Pool   *pool.Pool
+	Caller app.Caller
+	Log    *slog.Logger
+	Remote func(*http.Request) string // the client's address
+	// Upgrade takes over a request whose handler returned an upgrade.
+	Upgrade func(http.ResponseWriter, *http.Request, *Upgrade)
+}
+
+// Handler answers requests. It is safe for concurrent use.
+type Handler struct{ c Config }
+
+// New makes a handler.
+func New(c Config) *Handler { return &Handler{c} }
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), within)
+	defer cancel()
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
+	if err != nil {
+		var large *http.MaxBytesError
+		if errors.As(err, &large) {
+			http.Error(w, "the body is larger than 10 MiB", http.StatusRequestEntityTooLarge)
+		} else {
+			http.Error(w, "the body did not arrive", http.StatusBadRequest)
+		}
+		return
+	}
+	if !h.c.App.Fetch {
+		http.NotFound(w, r)
+		return
+	}
+	in, err := h.c.Pool.Get(ctx)
+	if err != nil {
+		h.refuse(w, r, err)
+		return
+	}
+	in.Caller = h.c.Caller
+	answer, upgrade, err := h.run(ctx, in, r, body)
+	h.c.Pool.Put(in, err == nil)
+	switch {
+	case err != nil:
+		h.refuse(w, r, err)
+	case upgrade != nil:
+		h.c.Upgrade(w, r, upgrade)
+	default:
+		answer.write(w, r)
+	}
+}
+
+// run runs the handler.
+func (h *Handler) run(ctx context.Context, in *app.Instance, r *http.Request, body []byte) (*response, *Upgrade, error) {
+	rq := &request{h: h, in: in, r: r}
+	arg := rq.table(string(body))
+	results, err := in.VM.Call(luavm.NewMeter(ctx, budget), in.Fetch(), arg)
+	if err != nil {
+		return nil, nil, err
+	}
+	first := lua.LValue(lua.LNil)
+	if len(results) > 0 {
+		first = results[0]
+	}
+	if ud, ok := first.(*lua.LUserData); ok && rq.upgrade != nil && ud == rq.token {
+		return nil, rq.upgrade, nil
+	}
+	answer, err := readResponse(first)
+	return answer, nil, err
+}
+
+// refuse answers for a handler that failed: with a correlation id, under which the log has the details.
+func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	b := make([]byte, 8)
+	_, _ = rand.Read(b)
+	id := hex.EncodeToString(b)
+	status := http.StatusInternalServerError
+	var cause error = err
+	var raised *luavm.Error
+	trace := ""
+	if errors.As(err, &raised) {
+		trace = raised.Trace
+		if raised.Cause != nil {
+			cause = raised.Cause
+		}
+	}
+	text := "the app failed"
+	switch code := wire.AsError(cause).Code; {
+	case errors.Is(cause, luavm.ErrTimeout) || code == wire.Timeout:
+		status, text = http.StatusGatewayTimeout, "the app did not answer in time"
+	case code == wire.Overloaded || code == wire.Unavailable:
+		status, text = http.StatusServiceUnavailable, "no room at the moment"
+		w.Header().Set("Retry-After", "1")
+	}
+	h.c.Log.Error("a request failed", "id", id, "method", r.Method, "path", r.URL.Path, "status", status, "error", err, "trace", trace)
+	w.Header().Set("X-Correlation-Id", id)
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, strconv.Itoa(status)+" "+text+" ("+id+")\n")
+}

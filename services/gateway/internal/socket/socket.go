@@ -1,0 +1,351 @@
+package socket
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"weir/pkg/app"
+	"weir/pkg/objectid"
+	"weir/pkg/value"
+	"weir/services/gateway/internal/fanout"
+	"weir/services/gateway/internal/pool"
+)
+
+// Bounds of one socket.
+const (
+	maxInbox      = 256
+	maxInboxBytes = 1 << 20
+	maxOutBytes   = 1 << 20
+	maxOut        = 4096
+	silence       = 60 * time.Second // of the peer, before its socket is closed
+	pingEvery     = 25 * time.Second
+	writeWithin   = 10 * time.Second
+	handlerRun    = 10 * time.Second
+	handlerBudget = 10_000_000
+)
+
+// Close codes.
+const (
+	closeNormal     = websocket.CloseNormalClosure
+	closeUnreadable = websocket.CloseUnsupportedData
+	closeBadJSON    = websocket.CloseInvalidFramePayloadData
+	closeFailed     = websocket.CloseInternalServerErr
+	closeRestart    = websocket.CloseServiceRestart
+	closeOverflow   = websocket.CloseTryAgainLater
+)
+
+// Config is what sockets work with.
+type Config struct {
+	App    *app.App
+	Pool   *pool.Pool
+	Fanout *fanout.Fanout
+	Caller app.Caller
+	Log    *slog.Logger
+}
+
+// Socket is one connection.
+type Socket struct {
+	c        Config
+	id       string
+	program  *app.Connection
+	identity objectid.ID
+	ws       *websocket.Conn
+	ctx      context.Context
+	cancel   context.CancelFunc
+	gone     func(*Socket)
+
+	mu        sync.Mutex // guards what follows
+	inbox     []item
+	inboxSize int
+	running   bool // a goroutine runs handlers
+	out       []outgoing
+	outSize   int
+	writing   bool // a goroutine writes
+	ending    *ending
+	state     []byte // conn.state as JSON
+	follows   map[objectid.ID]bool
+	work      sync.WaitGroup
+}
+
+// item is one entry of the inbox.
+type item struct {
+	handler string
+	data    []byte        // of a frame
+	event   *fanout.Frame // of an event
+	size    int
+}
+
+// outgoing is one frame to send.
+type outgoing struct {
+	data     []byte
+	prepared *websocket.PreparedMessage
+	size     int
+}
+
+// ending says how a socket came to its end.
+type ending struct {
+	By     string // peer, program, error, overflow, shutdown
+	Code   int
+	Reason string
+}
+
+// New makes a socket of a connection that was just upgraded. gone is called once, when all is over.
+func New(c Config, program *app.Connection, identity objectid.ID, seed []byte, ws *websocket.Conn, gone func(*Socket)) *Socket {
+	b := make([]byte, 9)
+	_, _ = rand.Read(b)
+	if seed == nil {
+		seed = []byte("{}")
+	}
+	s := &Socket{c: c, id: hex.EncodeToString(b), program: program, identity: identity, ws: ws, gone: gone, state: seed, follows: map[objectid.ID]bool{}}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s
+}
+
+// ID names the connection; no other has or had it.
+func (s *Socket) ID() string { return s.id }
+
+// Identity is the object that the connection acts as.
+func (s *Socket) Identity() objectid.ID { return s.identity }
+
+// Run reads the socket until it ends, runs the program's open first and its close last.
+func (s *Socket) Run() {
+	s.ws.SetReadLimit(value.MaxFrame)
+	alive := func() { _ = s.ws.SetReadDeadline(time.Now().Add(silence)) }
+	alive()
+	s.ws.SetPongHandler(func(string) error { alive(); return nil })
+	if s.program.Handlers["open"] {
+		s.push(item{handler: "open"})
+	}
+	s.ping()
+	for {
+		kind, data, err := s.ws.ReadMessage()
+		if err != nil {
+			s.readFailed(err)
+			break
+		}
+		alive()
+		if kind != websocket.TextMessage {
+			s.end(ending{By: "error", Code: closeUnreadable, Reason: "frames are JSON text, not binary"})
+			continue
+		}
+		if _, err := value.Parse(data); err != nil {
+			s.end(ending{By: "error", Code: closeBadJSON, Reason: "the frame is not JSON"})
+			continue
+		}
+		if s.program.Handlers["frame"] {
+			s.push(item{handler: "frame", data: data, size: len(data)})
+		}
+	}
+	s.finish()
+}
+
+// ping keeps asking the peer whether it is there.
+func (s *Socket) ping() {
+	var again func()
+	again = func() {
+		if s.ctx.Err() == nil {
+			_ = s.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeWithin))
+			time.AfterFunc(pingEvery, again)
+		}
+	}
+	t := time.AfterFunc(pingEvery, again)
+	context.AfterFunc(s.ctx, func() { t.Stop() })
+}
+
+func (s *Socket) readFailed(err error) {
+	e := ending{By: "peer", Code: closeNormal}
+	var closed *websocket.CloseError
+	var timeout net.Error
+	switch {
+	case errors.As(err, &closed):
+		e.Code, e.Reason = closed.Code, closed.Text
+	case errors.Is(err, websocket.ErrReadLimit):
+		e = ending{By: "error", Code: websocket.CloseMessageTooBig, Reason: "a frame over 256 KiB"}
+	case errors.As(err, &timeout) && timeout.Timeout():
+		e.Reason = "silent for a minute"
+	default:
+		e.Reason = "the connection broke"
+	}
+	s.end(e)
+}
+
+// end ends the socket, once: what was sent before goes out first, then the close frame.
+func (s *Socket) end(e ending) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ending != nil {
+		return
+	}
+	s.ending = &e
+	s.startWriter()
+}
+
+// Stop ends the socket because the gateway stops.
+func (s *Socket) Stop() {
+	s.end(ending{By: "shutdown", Code: closeRestart, Reason: "the gateway restarts: connect again"})
+}
+
+// finish runs after the reader has ended: edges go, close runs, everything is freed.
+func (s *Socket) finish() {
+	s.mu.Lock()
+	publishers := make([]objectid.ID, 0, len(s.follows))
+	for p := range s.follows {
+		publishers = append(publishers, p)
+	}
+	s.mu.Unlock()
+	s.c.Fanout.Leave(s, publishers)
+	if s.program.Handlers["close"] {
+		s.mu.Lock()
+		s.inbox = append(s.inbox, item{handler: "close"})
+		s.startRunner()
+		s.mu.Unlock()
+	}
+	s.work.Wait()
+	s.cancel()
+	_ = s.ws.Close()
+	s.gone(s)
+}
+
+// Deliver takes an event for the socket.
+func (s *Socket) Deliver(f *fanout.Frame) {
+	switch {
+	case s.program.Forward:
+		if prepared, size := f.Forward(); prepared != nil {
+			s.send(outgoing{prepared: prepared, size: size})
+		}
+	case s.program.Handlers["event"]:
+		s.push(item{handler: "event", event: f, size: len(f.Event.Data)})
+	}
+}
+
+// push queues an item for the program.
+func (s *Socket) push(it item) {
+	s.mu.Lock()
+	if s.ending != nil {
+		s.mu.Unlock()
+		return
+	}
+	if len(s.inbox) >= maxInbox || s.inboxSize+it.size > maxInboxBytes {
+		s.mu.Unlock()
+		s.end(ending{By: "overflow", Code: closeOverflow, Reason: "more came than this connection could take: connect again"})
+		return
+	}
+	s.inbox = append(s.inbox, it)
+	s.inboxSize += it.size
+	s.startRunner()
+	s.mu.Unlock()
+}
+
+func (s *Socket) startRunner() {
+	if !s.running {
+		s.running = true
+		s.work.Go(s.runHandlers)
+	}
+}
+
+func (s *Socket) runHandlers() {
+	for {
+		s.mu.Lock()
+		if len(s.inbox) == 0 {
+			s.running = false
+			s.mu.Unlock()
+			return
+		}
+		it := s.inbox[0]
+		s.inbox = s.inbox[1:]
+		s.inboxSize -= it.size
+		skip := s.ending != nil && it.handler != "close"
+		s.mu.Unlock()
+		if !skip {
+			s.handle(it)
+		}
+	}
+}
+
+// send queues a frame for the peer.
+func (s *Socket) send(o outgoing) {
+	s.mu.Lock()
+	if s.ending != nil {
+		s.mu.Unlock()
+		return
+	}
+	if len(s.out) >= maxOut || s.outSize+o.size > maxOutBytes {
+		s.out = nil // the peer does not read: it will not read these either
+		s.mu.Unlock()
+		s.end(ending{By: "overflow", Code: closeOverflow, Reason: "this connection reads too slowly: connect again"})
+		return
+	}
+	s.out = append(s.out, o)
+	s.outSize += o.size
+	s.startWriter()
+	s.mu.Unlock()
+}
+
+// startWriter sees that what is queued is written. Call it with the lock held.
+func (s *Socket) startWriter() {
+	if !s.writing {
+		s.writing = true
+		s.work.Go(s.write)
+	}
+}
+
+func (s *Socket) write() {
+	for {
+		s.mu.Lock()
+		if len(s.out) == 0 {
+			e := s.ending
+			s.writing = false
+			s.mu.Unlock()
+			if e != nil {
+				s.bye(*e)
+			}
+			return
+		}
+		batch := s.out
+		s.out = nil
+		s.mu.Unlock()
+		for _, o := range batch {
+			_ = s.ws.SetWriteDeadline(time.Now().Add(writeWithin))
+			var err error
+			if o.prepared != nil {
+				err = s.ws.WritePreparedMessage(o.prepared)
+			} else {
+				err = s.ws.WriteMessage(websocket.TextMessage, o.data)
+			}
+			s.mu.Lock()
+			s.outSize -= o.size
+			s.mu.Unlock()
+			if err != nil {
+				s.end(ending{By: "peer", Code: closeNormal, Reason: "the connection broke"})
+				_ = s.ws.Close()
+				return
+			}
+		}
+	}
+}
+
+// bye sends the close frame, and gives the peer a moment to answer it.
+func (s *Socket) bye(e ending) {
+	if e.By == "peer" {
+		_ = s.ws.Close()
+		return
+	}
+	err := s.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(e.Code, e.Reason), time.Now().Add(2*time.Second))
+	if err != nil {
+		_ = s.ws.Close()
+		return
+	}
+	_ = s.ws.SetReadDeadline(time.Now().Add(2 * time.Second))
+}
+
+// frame encodes what the program sends.
+func (s *Socket) frame(data json.RawMessage) { s.send(outgoing{data: data, size: len(data)}) }
