@@ -30,12 +30,14 @@ var controls = []control{
 		}
 	})},
 	{"edge number ignored", 1000, false, decides(func(_ *Cursor, d *Delivery) { d.Number = 0 })},
+	{"deliveries of an older set taken", 1000, false, decides(func(c *Cursor, d *Delivery) { d.Version = max(d.Version, c.Set.Version) })},
 	{"incarnation ignored", 1000, false, decides(func(c *Cursor, d *Delivery) { d.Incarnation = c.Incarnation })},
 	{"failed event not waited for", 1000, false, decides(func(c *Cursor, _ *Delivery) { c.Attempts = Attempts{} })},
 
 	// What a follower makes of an answer.
 	{"late answer of another incarnation", 1000, false, takes(func(_ *Cursor, _ *Answer, awaited *bool) { *awaited = true })},
 	{"answer from before a crash", 3000, false, takes(func(_ *Cursor, a *Answer, _ *bool) { a.Have = 0 })},
+	{"older answer taken", 1000, false, takes(func(c *Cursor, _ *Answer, _ *bool) { c.Set.Version, c.Number = 0, 0 })},
 	{"older set taken as the known one", 1000, false, takes(func(c *Cursor, a *Answer, _ *bool) {
 		a.Set.Version, a.Number = max(a.Set.Version, c.Set.Version), max(a.Number, c.Number)
 	})},
@@ -185,13 +187,10 @@ var controls = []control{
 	{"missing receipts not asked for", 1000, false, host(func(g *glue) { g.noEnds = true })},
 	{"changes taken for the whole set", 1000, true, host(func(g *glue) { g.deltaWhole = true })},
 	{"events not held for a follow", 1000, true, host(func(g *glue) { g.eventsNotHeld = true })},
-	{"stale answer not asked again", 2000, false, host(func(g *glue) { g.noRetry = true })},
 }
 
 // harmless are rules that the others make unneeded for what is checked here: they save time or traffic.
 var harmless = []control{
-	{"deliveries of an older set taken", 300, false, decides(func(c *Cursor, d *Delivery) { d.Version = max(d.Version, c.Set.Version) })},
-	{"older answer taken", 300, false, takes(func(c *Cursor, _ *Answer, _ *bool) { c.Set.Version, c.Number = 0, 0 })},
 	{"changes added to any version", 300, false, func(r *rules) {
 		take := r.takeFeed
 		r.takeFeed = func(f *Feed, a Answer, awaited bool) Heard {

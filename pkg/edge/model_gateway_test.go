@@ -110,7 +110,7 @@ func (g *gateway) answered(a Answer) {
 		fd.set = a.Set.Edges
 	case heard == Taken:
 		fd.set = merge(fd.set, a.Set.Edges)
-	case fd.asking == 0 && !g.w.rules.host.noRetry && (awaited || heard == Again):
+	case fd.asking == 0 && (awaited || heard == Again):
 		g.request(pub, Request{Kind: Ask})
 	}
 	if n := min(len(fd.todo), 3); n > 0 && fd.asking == 0 {

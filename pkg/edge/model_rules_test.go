@@ -54,6 +54,5 @@ type glue struct {
 	noEnds            bool // missing receipts are not asked for
 	deltaWhole        bool // a gateway takes what changed for its whole set
 	eventsNotHeld     bool // a gateway hears on while a follow is on its way
-	noRetry           bool // a gateway does not ask again after a stale answer
 	poisonStays       bool // not a rule: handlers that kill do so for ever
 }

@@ -149,8 +149,17 @@ func (p *publisher) crash() {
 	p.w.note("%s crashes", p.id)
 }
 
-// flow lets a publisher's events run to its followers for a while.
+// flow lets a publisher's events run to its followers for a while. Somebody may follow meanwhile, and one kind of message
+// may not get through.
 func (w *world) flow(p *publisher) {
+	if f := pick(w.rnd, w.followers); !f.down && w.rnd.IntN(3) == 0 {
+		f.request(p.index, w.ask(Follow, Key{}))
+		f.file.barrier(f.file.unsynced())
+	}
+	if !w.calm {
+		w.stuck = pick(w.rnd, []string{"", "", "answer", "consumer", "receipt", "drop"})
+	}
+	defer func() { w.stuck = "" }()
 	for range 1 + w.rnd.IntN(8) {
 		p.publish(1 + w.rnd.IntN(2))
 		p.file.barrier(p.file.unsynced())

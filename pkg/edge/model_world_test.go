@@ -22,6 +22,7 @@ type world struct {
 	noise      int    // how many per cent of messages are lost, and come twice
 	mild       bool   // little goes wrong, so that events come by streams
 	slow       string // messages of this kind often come very late
+	stuck      string // messages of this kind do not come for now
 	window     int    // how many of the oldest messages may come next
 	now        int64  // milliseconds
 	numbers    uint64
@@ -91,7 +92,10 @@ func newWorld(seed uint64, r *rules, calm bool) *world {
 	w.noise = pick(w.rnd, []int{0, 0, 3, 15})
 	if w.mild {
 		w.noise, w.poisoned = 0, 1000
-		w.slow = pick(w.rnd, []string{"answer", "answer", "publish", "consumer", "delivery", "receipt", "end", "follow"})
+		w.slow = pick(w.rnd, []string{"answer", "answer", "publish", "consumer", "delivery", "receipt", "end", "follow", "drop"})
+		if w.slow == "drop" {
+			w.poisoned = 4
+		}
 	}
 	w.window = pick(w.rnd, []int{1, 3, 10, 1000})
 	w.topics = []string{"bid", "won", "closed"}[:1+w.rnd.IntN(3)]
@@ -183,6 +187,11 @@ func (w *world) arrive() bool {
 	i := 0
 	if !w.calm && !w.healing {
 		i = w.rnd.IntN(min(w.window, len(w.net)))
+	}
+	for w.stuck != "" && w.net[i].label == w.stuck {
+		if i++; i == len(w.net) {
+			return false
+		}
 	}
 	p := w.net[i]
 	w.net = slices.Delete(w.net, i, i+1)

@@ -28,6 +28,7 @@ type System struct {
 	dir    string
 	data   string
 	limits hostd.Limits
+	listen *Pipe
 	App    *app.App
 	*standalone.Standalone
 	cancel context.CancelFunc
@@ -94,7 +95,8 @@ func (l testLog) Write(p []byte) (int, error) {
 func (s *System) start() {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	sys, err := standalone.Open(ctx, standalone.Config{App: s.App, Data: s.data, Log: s.Log, Limits: s.limits})
+	s.listen = NewPipe()
+	sys, err := standalone.Open(ctx, standalone.Config{App: s.App, Listen: s.listen, Data: s.data, Log: s.Log, Limits: s.limits})
 	if err != nil {
 		cancel()
 		s.t.Fatal(err)

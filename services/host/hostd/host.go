@@ -102,7 +102,7 @@ func (h *Host) watchNATS(ctx context.Context) {
 			if !ok {
 				return
 			}
-			h.objects.CheckAll()
+			h.objects.NATSBack()
 		}
 	}
 }

@@ -136,6 +136,25 @@ func (r *Registry) CheckAll() {
 	}
 }
 
+// NATSBack makes every publisher doubt what it knows of NATS, and look at once if it has events that were not confirmed.
+func (r *Registry) NATSBack() {
+	r.mu.Lock()
+	for _, o := range r.objects {
+		o.mu.Lock()
+		open := o.open
+		o.mu.Unlock()
+		if open {
+			o.addControl(func(a *activation) {
+				if a != nil && a.relay != nil {
+					a.relay.Doubt()
+				}
+			})
+		}
+	}
+	r.mu.Unlock()
+	r.CheckAll()
+}
+
 // get gives an object, awake or not. Call it with the lock held.
 func (r *Registry) get(id objectid.ID) *Object {
 	o := r.objects[id]

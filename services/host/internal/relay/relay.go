@@ -142,6 +142,16 @@ func (r *Relay) Check() {
 	}
 }
 
+// Doubt makes the relay look before it publishes the next event: NATS was away, and may have lost what it had.
+func (r *Relay) Doubt() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.doubt = true
+	if r.status.Head > r.relayed {
+		r.wake()
+	}
+}
+
 // Relayed is the last event that was published.
 func (r *Relay) Relayed() uint64 {
 	r.mu.Lock()
