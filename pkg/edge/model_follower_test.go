@@ -126,6 +126,15 @@ func (f *follower) retry() {
 	}
 }
 
+// due asks for failed events whose time has come.
+func (f *follower) due() {
+	for _, pub := range sorted(f.links) {
+		if c := f.cursor(pub); c.Attempts.Count > 0 && !c.Waits(f.link(pub).pos, f.w.now) {
+			f.ask(pub)
+		}
+	}
+}
+
 // receipts tells each publisher how far this follower is, once that is durable.
 func (f *follower) receipts() {
 	s := f.file.now()

@@ -1,9 +1,6 @@
 package edge
 
-import (
-	"maps"
-	"slices"
-)
+import "maps"
 
 // ghost is what only the checker reads: the whole log, and who followed what when, told again in plain words. It is
 // part of the file's states, so that it goes back with them.
@@ -30,12 +27,6 @@ type past struct {
 	peer string
 	seq  uint64
 	ghostPeer
-}
-
-func (g ghost) clone() ghost {
-	g.all, g.history = slices.Clip(g.all), slices.Clip(g.history)
-	g.peers = maps.Clone(g.peers)
-	return g
 }
 
 // set gives a peer other edges as of the rows after head.

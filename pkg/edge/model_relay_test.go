@@ -135,7 +135,7 @@ func (p *publisher) sleep() {
 // restored is a file that was put back from a backup: another incarnation and token. Sockets start again at the head,
 // so that they see no event twice. Followers go on from their position in the parent, up to the head there.
 func (s *pubState) restored(w *world) *pubState {
-	c := s.clone()
+	c := s.fork()
 	m := &c.meta
 	m.Parent, m.Fork, m.Incarnation = m.Incarnation, m.Head, w.name("i")
 	c.base = m.Trimmed

@@ -29,6 +29,8 @@ var ops = []op{
 	{"follower's barrier", 12, false, func(w *world) { w.fol(func(f *follower) { f.file.barrier(w.upTo(f.file.unsynced())) }) }},
 	{"receipts", 6, false, func(w *world) { w.fol((*follower).receipts) }},
 	{"follow", 3, false, func(w *world) { w.fol(func(f *follower) { f.request(w.somePub(), w.ask(Follow, Key{})) }) }},
+	{"due", 8, false, func(w *world) { w.fol((*follower).due) }},
+	{"failing", 6, false, func(w *world) { w.fol(w.failing) }},
 	{"follow again", 2, false, func(w *world) { w.fol(followAgain) }},
 	{"unfollow", 1, false, func(w *world) { w.fol(func(f *follower) { f.request(w.somePub(), w.ask(Unfollow, Key{})) }) }},
 	{"retry", 3, false, func(w *world) { w.fol((*follower).retry) }},
@@ -142,8 +144,11 @@ func (g *gateway) some() (conn string, ok bool) {
 	return pick(g.w.rnd, sorted(g.conns)), true
 }
 
-// crash loses some of the unsynced commits.
+// crash loses some of the unsynced commits, perhaps in the middle of relaying.
 func (p *publisher) crash() {
+	if p.w.rnd.IntN(2) == 0 {
+		p.relay()
+	}
 	p.file.crash(p.w.upTo(p.file.unsynced()))
 	p.down = true
 	p.w.note("%s crashes", p.id)
@@ -169,6 +174,27 @@ func (w *world) flow(p *publisher) {
 			w.consumers(func(s *stream, c *consumer) { s.push(c) }, true)
 		}
 		if w.violation != "" || p.down {
+			return
+		}
+	}
+}
+
+// failing lets a follower try a failing event again and again for a while.
+func (w *world) failing(f *follower) {
+	for range 1 + w.rnd.IntN(8) {
+		for _, c := range f.file.now().cursors {
+			w.now = max(w.now, c.Attempts.Next)
+		}
+		if f.due(); len(f.links) == 0 {
+			return
+		}
+		for n := w.rnd.IntN(60); n > 0 && w.violation == "" && !f.down; n-- {
+			w.arrive()
+			for _, p := range w.publishers {
+				p.file.barrier(p.file.unsynced())
+			}
+		}
+		if w.violation != "" || f.down {
 			return
 		}
 	}

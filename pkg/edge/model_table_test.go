@@ -38,11 +38,17 @@ type pubState struct {
 	opened *Publisher
 }
 
+// clone begins the state after s. What only grows is shared: s must not be continued twice, unless it is forked.
 func (s *pubState) clone() *pubState {
 	c := *s
-	c.rows, c.table, c.opened = s.rows[:len(s.rows):len(s.rows)], maps.Clone(s.table), nil
-	c.ghost = s.ghost.clone()
+	c.table, c.peers, c.opened = maps.Clone(s.table), maps.Clone(s.peers), nil
 	return &c
+}
+
+func (s *pubState) fork() *pubState {
+	c := s.clone()
+	c.rows, c.all, c.history = slices.Clip(c.rows), slices.Clip(c.all), slices.Clip(c.history)
+	return c
 }
 
 // open reads the file, as after a crash, a sleep or a rollback.

@@ -3,6 +3,7 @@ package edge
 import (
 	"flag"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync"
 	"testing"
@@ -30,6 +31,7 @@ func search(n int, calm bool, tamper func(*rules)) (seed uint64, violation strin
 		next = *first
 	)
 	stats = map[string]int{}
+	defer debug.SetGCPercent(debug.SetGCPercent(800)) // worlds are small and short
 	for range runtime.GOMAXPROCS(0) {
 		wg.Go(func() {
 			for {

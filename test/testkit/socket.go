@@ -60,7 +60,9 @@ func (c *Socket) Next() (string, error) {
 }
 
 // Send sends a text frame.
-func (c *Socket) Send(text string) error { return c.ws.WriteMessage(websocket.TextMessage, []byte(text)) }
+func (c *Socket) Send(text string) error {
+	return c.ws.WriteMessage(websocket.TextMessage, []byte(text))
+}
 
 // Close closes the socket as a browser does.
 func (c *Socket) Close() {
