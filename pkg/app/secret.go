@@ -24,14 +24,18 @@ func (s *Secret) GoString() string { return s.String() }
 
 // luaSecret gives a secret by its name: secret "session-key".
 func (in *Instance) luaSecret(L *lua.LState) int {
+	in.topLevel(L, "secret")
 	name, where := in.declared(L, "secret")
 	s := &Secret{Name: name}
 	ok := false
 	if in.App.options.Secrets != nil {
 		s.text, ok = in.App.options.Secrets(name)
 	}
+	if ok = ok && s.text != ""; !ok && in.loader == nil && !in.App.options.LaxSecrets {
+		L.RaiseError("the secret %q is missing now", name) // it was there when the app was loaded
+	}
 	if !ok && in.loader != nil {
-		m := Mistake{where.file, where.line, "the secret \"" + name + "\" is missing: set " + SecretVariable(name) + ", or put a file " + name + " into the secrets folder"}
+		m := Mistake{where.file, where.line, "the secret \"" + name + "\" is missing or empty: set " + SecretVariable(name) + ", or put a file " + name + " into the secrets folder"}
 		if in.App.options.LaxSecrets {
 			in.loader.warnings = append(in.loader.warnings, m)
 		} else {

@@ -25,6 +25,7 @@ type feed struct {
 	Feed
 	set    []Edge
 	asking uint64
+	again  bool // ask once more after the answer that is awaited: its question may have come too early
 	held   []Event
 	todo   []Request // waits until the request on its way is answered
 }
@@ -110,7 +111,11 @@ func (g *gateway) answered(a Answer) {
 		fd.set = a.Set.Edges
 	case heard == Taken:
 		fd.set = merge(fd.set, a.Set.Edges)
-	case fd.asking == 0 && (awaited || heard == Again):
+	case awaited || heard == Again:
+		fd.again = true
+	}
+	if fd.again && fd.asking == 0 {
+		fd.again = false
 		g.request(pub, Request{Kind: Ask})
 	}
 	if n := min(len(fd.todo), 3); n > 0 && fd.asking == 0 {

@@ -197,7 +197,7 @@ func (p *publisher) follow(q Request) (changes []Change) {
 		return append(all, changes...)
 	})
 	if len(changes) == 0 && q.Failed {
-		p.w.followed[line{p.index, q.Peer, q.Key.Topic}] = len(p.w.failures) // it should have cleared them
+		p.w.followed[line{p.index, q.Peer, q.Key.Topic}] = len(p.w.attempts) // it should have cleared them
 	}
 	if hook == 3 && len(changes) > 0 {
 		p.file.states = p.file.states[:len(p.file.states)-1] // rolled back

@@ -17,7 +17,7 @@ import (
 //	go test ./pkg/edge -run Controls -only number -v
 
 var (
-	seeds = flag.Int("seeds", 1500, "how many seeds to run")
+	seeds = flag.Int("seeds", 3000, "how many seeds to run")
 	first = flag.Uint64("first", 1, "the first seed")
 	only  = flag.String("only", "", "run only the controls whose name contains this")
 	steps = flag.Int("steps", 1500, "steps of a world before it heals")
@@ -64,6 +64,9 @@ func search(n int, calm bool, tamper func(*rules)) (seed uint64, violation strin
 	return seed, violation, stats
 }
 
+// brief says that there is no time for many seeds.
+func brief() bool { return raced || testing.Short() }
+
 // retrace runs a seed again and gives the last part of its trace.
 func retrace(seed uint64, calm bool, tamper func(*rules)) string {
 	r := newRules()
@@ -80,6 +83,9 @@ func retrace(seed uint64, calm bool, tamper func(*rules)) string {
 func TestProtocol(t *testing.T) {
 	for _, calm := range []bool{false, true} {
 		n := *seeds
+		if brief() {
+			n /= 20
+		}
 		if calm {
 			n /= 5
 		}
@@ -88,5 +94,11 @@ func TestProtocol(t *testing.T) {
 			t.Fatalf("seed %d, calm %v: %s\n%s", seed, calm, violation, retrace(seed, calm, nil))
 		}
 		t.Logf("%d seeds, calm %v: %v", n, calm, stats)
+		for _, what := range []string{"applied", "tried from a stream", "to sockets", "dropped", "fail", "kill", "answers cut",
+			"answers with changes only", "asked below confirmed", "restore", "applied again after two restores"} {
+			if stats[what] == 0 && n >= 1000 && !calm {
+				t.Errorf("nothing was ever %q: the worlds miss it", what)
+			}
+		}
 	}
 }

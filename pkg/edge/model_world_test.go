@@ -41,8 +41,8 @@ type world struct {
 	backups    map[int][]*pubState
 	ended      map[string]*pubState // ghost: by incarnation, the file that a restore or destroy ended
 	poison     map[poisoned]*poison
-	failures   []attempt    // ghost
-	followed   map[line]int // ghost: how many failures there were before a follow that should have cleared them
+	attempts   []attempt    // ghost: those that failed, or were counted before the handler ran and may be lost with a crash
+	followed   map[line]int // ghost: how many attempts there were before a follow that should have cleared them
 	violation  string
 	trace      []string
 	tracing    bool
@@ -55,28 +55,10 @@ type packet struct {
 	deliver func()
 }
 
-// attempt names an event at a follower's edge, of one incarnation and version.
-type attempt struct {
-	follower string
-	n        int
-	inc      string
-	since    uint64
-}
-
 // line is a publisher's topic at a follower.
 type line struct {
 	pub             int
 	follower, topic string
-}
-
-type poisoned struct {
-	follower string
-	n        int
-}
-
-type poison struct {
-	outcome string
-	left    int
 }
 
 func pick[T any](r *rand.Rand, s []T) T { return s[r.IntN(len(s))] }
@@ -261,26 +243,4 @@ func plain(a Answer) string {
 		s += fmt.Sprintf(" row %d", e.Seq)
 	}
 	return s
-}
-
-// handler is the app's: now and then an event fails for some attempts, or kills the process that runs it.
-func (w *world) handler(id attempt) string {
-	p := w.poison[poisoned{id.follower, id.n}]
-	if p == nil {
-		p = &poison{}
-		if !w.calm && w.rnd.IntN(w.poisoned) == 0 {
-			p = &poison{pick(w.rnd, []string{"fail", "fail", "kill"}), 1 + w.rnd.IntN(12)}
-		}
-		w.poison[poisoned{id.follower, id.n}] = p
-	}
-	if p.left <= 0 {
-		return "ok"
-	}
-	if p.outcome != "kill" || !w.rules.host.poisonStays {
-		p.left--
-	}
-	w.failures = append(w.failures, id)
-	w.note("%s: %s at event %d", id.follower, p.outcome, id.n)
-	w.stats[p.outcome]++
-	return p.outcome
 }

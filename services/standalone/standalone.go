@@ -92,7 +92,7 @@ func Open(ctx context.Context, c Config) (s *Standalone, err error) {
 			return s, err
 		}
 	}
-	nc, err := s.connect("commands")
+	nc, err := s.Connect("commands")
 	if err != nil {
 		return s, err
 	}
@@ -102,7 +102,7 @@ func Open(ctx context.Context, c Config) (s *Standalone, err error) {
 
 // open connects a service and opens it.
 func open[T any](_ context.Context, s *Standalone, name string, do func(*nats.Conn) (T, error)) (T, error) {
-	nc, err := s.connect(name)
+	nc, err := s.Connect(name)
 	if err != nil {
 		var none T
 		return none, err
@@ -110,8 +110,8 @@ func open[T any](_ context.Context, s *Standalone, name string, do func(*nats.Co
 	return do(nc)
 }
 
-// connect makes a connection of one service's own.
-func (s *Standalone) connect(name string) (*nats.Conn, error) {
+// Connect makes a connection of one service's own.
+func (s *Standalone) Connect(name string) (*nats.Conn, error) {
 	nc, err := bus.Connect("", "weir "+name, s.c.Log, nats.InProcessServer(s.nats), nats.Token(s.token))
 	if err != nil {
 		return nil, fmt.Errorf("standalone: connect %s: %w", name, err)

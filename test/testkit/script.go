@@ -3,6 +3,7 @@ package testkit
 import (
 	"bufio"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -24,6 +25,8 @@ import (
 //	> {"ok":true}
 //	! call Class/name method JSON…      the call must fail; its error must match the next "~ regexp" line
 //	~ ^no such method:
+//	go NAME Class/name method JSON…     start a call and do not wait for it
+//	done NAME                           wait for it (! > = and ~ as with call)
 //	wait 10s                            virtual time passes
 //	restart                             the system stops as by SIGTERM and starts again
 //	nats restart | nats empty           the message server restarts, with its store or without
@@ -34,7 +37,9 @@ import (
 //	quiet NAME                          there must be no further frame
 //	closed NAME CODE [regexp]           the socket must have been closed with this code
 //	close NAME                          close it
-//	http METHOD /path [body]            the answer's "status body" must match the next "~ regexp" line
+//	header Name: value                  a header of the next http request only
+//	http METHOD /path [body]            the answer's "status body" must match the next "~ regexp" lines, its header,
+//	                                    one "Name: value" in each line, the "= regexp" lines
 //	edges Class/name                    the answer of weir edges (JSON) must match the "~ regexp" lines that follow
 //	limit NAME value                    before the start: a limit (mailbox, awake, budget, database, log, idle, run)
 //
@@ -47,7 +52,7 @@ func Script(t *testing.T, file string) {
 	archive := txtar.Parse(data)
 	limits, lines := scriptLimits(t, file, string(archive.Comment))
 	Bubble(t, archive, limits, func(t *testing.T, s *System) {
-		r := &runner{t: t, s: s, file: file, lines: lines, sockets: map[string]*Socket{}}
+		r := &runner{t: t, s: s, file: file, lines: lines, sockets: map[string]*Socket{}, calls: map[string]chan answer{}, header: http.Header{}}
 		defer func() {
 			for _, c := range r.sockets {
 				c.Close()
@@ -109,6 +114,14 @@ type runner struct {
 	lines   []string
 	at      int
 	sockets map[string]*Socket
+	calls   map[string]chan answer
+	header  http.Header
+}
+
+// answer is what a call came to.
+type answer struct {
+	out []string
+	err error
 }
 
 func (r *runner) fatal(format string, args ...any) {
@@ -203,13 +216,39 @@ func (r *runner) step(text string, not bool) {
 		if len(f) == 3 {
 			body = f[2]
 		}
-		status, _, got, err := r.s.HTTP(f[0], f[1], body)
+		status, header, got, err := r.s.Request(f[0], f[1], body, r.header)
+		r.header = http.Header{}
 		if err != nil {
 			r.fatal("%v", err)
 		}
-		for _, line := range r.expect("~") {
-			r.match(line[1:], fmt.Sprintf("%d %s", status, got))
+		for _, line := range r.expect("~=") {
+			if line[0] == '=' {
+				var b strings.Builder
+				_ = header.Write(&b)
+				r.match("(?m)"+strings.TrimSpace(line[1:]), strings.ReplaceAll(b.String(), "\r", ""))
+			} else {
+				r.match(line[1:], fmt.Sprintf("%d %s", status, got))
+			}
 		}
+	case "header":
+		name, value, _ := strings.Cut(rest, ":")
+		r.header.Add(name, strings.TrimSpace(value))
+	case "go":
+		name, rest, _ := strings.Cut(rest, " ")
+		id, f := r.parse(rest)
+		c := make(chan answer, 1)
+		r.calls[name] = c
+		go func() {
+			out, err := r.s.Call(id, f[0], f[1:]...)
+			c <- answer{out, err}
+		}()
+	case "done":
+		c := r.calls[rest]
+		if c == nil {
+			r.fatal("no call %q", rest)
+		}
+		a := <-c
+		r.check(a.out, a.err, not)
 	case "edges":
 		out, err := r.s.Call(rest, hostd.MethodEdges)
 		if err != nil {
@@ -227,11 +266,19 @@ func (r *runner) step(text string, not bool) {
 
 func (r *runner) call(rest string, not bool) {
 	r.t.Helper()
-	f := splitJSON(rest)
+	id, f := r.parse(rest)
+	out, err := r.s.Call(id, f[0], f[1:]...)
+	r.check(out, err, not)
+}
+
+// parse gives the object of a call, and its method and arguments.
+func (r *runner) parse(rest string) (id string, f []string) {
+	r.t.Helper()
+	f = splitJSON(rest)
 	if len(f) < 2 {
 		r.fatal("call needs an object and a method")
 	}
-	id := f[0]
+	id = f[0]
 	if strings.HasPrefix(id, `"`) { // a name with spaces is written as a Go string
 		unquoted, err := strconv.Unquote(id)
 		if err != nil {
@@ -239,7 +286,12 @@ func (r *runner) call(rest string, not bool) {
 		}
 		id = unquoted
 	}
-	out, err := r.s.Call(id, f[1], f[2:]...)
+	return id, f[1:]
+}
+
+// check compares what a call came to with the lines that follow.
+func (r *runner) check(out []string, err error, not bool) {
+	r.t.Helper()
 	if r.fails(err, not) {
 		return
 	}

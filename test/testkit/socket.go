@@ -73,12 +73,20 @@ func (c *Socket) Close() {
 
 // HTTP makes a request and gives the status and body.
 func (s *System) HTTP(method, path, body string) (int, http.Header, string, error) {
+	return s.Request(method, path, body, nil)
+}
+
+// Request is HTTP with a header.
+func (s *System) Request(method, path, body string, header http.Header) (int, http.Header, string, error) {
 	client := &http.Client{Transport: &http.Transport{DialContext: s.listen.Dial, DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, "http://app.test"+path, strings.NewReader(body))
 	if err != nil {
 		return 0, nil, "", err
+	}
+	for name, values := range header {
+		r.Header[name] = values
 	}
 	resp, err := client.Do(r)
 	if err != nil {

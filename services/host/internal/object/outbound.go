@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"time"
 )
 
 // maxUnsynced commits may wait for a barrier; then the turns stand still.
@@ -24,7 +25,12 @@ type outbound struct {
 	queue   []leaving
 	running bool
 	failed  error
+	lazy    *time.Timer // a sync that nobody waits for yet; nil: none is due
 }
+
+// lazyAfter is how long a commit may stay unsynced that only receipts wait for: they are sent about once a second, and
+// one sync serves all deliveries of that time.
+const lazyAfter = 200 * time.Millisecond
 
 type leaving struct {
 	after uint64
@@ -43,6 +49,44 @@ func (o *outbound) commit() {
 	o.commits++
 	o.start()
 	o.mu.Unlock()
+}
+
+// commitLazy is commit for a delivery: what it wrote is synced with the next thing that leaves, or a moment later.
+func (o *outbound) commitLazy() {
+	o.mu.Lock()
+	o.commits++
+	o.startLater()
+	o.mu.Unlock()
+}
+
+// leaveLazy is leave for what is in no hurry.
+func (o *outbound) leaveLazy(send func(error)) {
+	o.mu.Lock()
+	if o.failed != nil || len(o.queue) == 0 && !o.running && o.synced == o.commits {
+		o.mu.Unlock()
+		o.leave(send)
+		return
+	}
+	o.queue = append(o.queue, leaving{o.commits, send})
+	o.startLater()
+	o.mu.Unlock()
+}
+
+// startLater sees that a sync comes. Call it with the lock held.
+func (o *outbound) startLater() {
+	switch {
+	case o.commits-o.synced >= maxUnsynced/2:
+		o.start()
+	case o.lazy == nil && !o.running:
+		o.lazy = time.AfterFunc(lazyAfter, func() {
+			o.mu.Lock()
+			o.lazy = nil
+			if o.synced < o.commits || len(o.queue) > 0 {
+				o.start()
+			}
+			o.mu.Unlock()
+		})
+	}
 }
 
 // leave runs send, in order with everything else that leaves, once all commits made so far are durable; with an error
@@ -110,7 +154,7 @@ func (o *outbound) run() {
 func (o *outbound) wait(ctx context.Context) error {
 	o.mu.Lock()
 	target := o.commits
-	if o.failed != nil || o.synced >= target && !o.running {
+	if o.failed != nil || o.synced >= target && !o.running && len(o.queue) == 0 {
 		defer o.mu.Unlock()
 		return o.failed
 	}
@@ -129,6 +173,7 @@ func (o *outbound) wait(ctx context.Context) error {
 func (o *outbound) room() {
 	o.mu.Lock()
 	for o.failed == nil && o.commits-o.synced >= maxUnsynced {
+		o.start()
 		o.changed.Wait()
 	}
 	o.mu.Unlock()
@@ -137,6 +182,9 @@ func (o *outbound) room() {
 // drain waits until the goroutine has ended.
 func (o *outbound) drain() {
 	o.mu.Lock()
+	if o.lazy != nil && o.lazy.Stop() {
+		o.lazy = nil
+	}
 	for o.running {
 		o.changed.Wait()
 	}

@@ -153,7 +153,7 @@ func (a *activation) disown(d *Incoming) {
 func (a *activation) note(l *link) {
 	r := edge.Receipt{Publisher: l.publisher, Peer: a.id.String(), Owner: a.db.Own, Incarnation: l.c.Incarnation, Have: l.pos, Applied: l.c.At,
 		Attempts: l.c.Attempts.Count, Next: l.c.Attempts.Next}
-	a.out.leave(func(err error) {
+	a.out.leaveLazy(func(err error) {
 		if err == nil {
 			a.r.c.Receipt(r)
 		}
@@ -195,6 +195,7 @@ func (a *activation) attempt(l *link, e edge.Event, again bool) outcome {
 	defer cancel()
 	had := l.c.Attempts.Count > 0
 	err := a.transact(ctx, []string{a.id.String()}, func(t *turn) error {
+		t.delivery = true
 		if _, err := a.lua(t, a.in.Function(a.id.Class, "receives", key), a.eventTable(e)); err != nil {
 			return err
 		}

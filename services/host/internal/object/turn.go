@@ -28,7 +28,7 @@ type turn struct {
 	alarm    bool  // the alarm was set or cleared
 	due      int64 // to this; 0: none
 	answers  []heard
-	initHook bool // init is running
+	delivery bool // of an event: only its receipt waits for the barrier
 }
 
 // heard is an answer that came while the turn ran: it stands even if the turn does not.
@@ -154,7 +154,10 @@ func (a *activation) expect(t *turn) error {
 
 // committed sends on what the turn's commit made true, once it is durable.
 func (a *activation) committed(t *turn, wrote bool) {
-	if wrote {
+	switch {
+	case wrote && t.delivery && len(t.rows) == 0 && !t.alarm:
+		a.out.commitLazy()
+	case wrote:
 		a.out.commit()
 	}
 	if t.alarm {

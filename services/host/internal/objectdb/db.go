@@ -97,9 +97,8 @@ func Open(path string, id objectid.ID, o Options) (db *DB, err error) {
 			return nil, db.broken("open", err)
 		}
 	}
-	if err = db.conn.SetDefensive(true); err != nil {
-		return nil, db.broken("open", err)
-	}
+	// Not conn.SetDefensive: in v1.4.2 it passes one variable argument where SQLite reads two, and the second is written
+	// through. What it would forbid, the guard does.
 	for limit, value := range map[sqlite.Limit]int32{sqlite.LimitLength: 16 << 20, sqlite.LimitSQLLength: 1 << 20,
 		sqlite.LimitExprDepth: 200, sqlite.LimitCompoundSelect: 50, sqlite.LimitAttached: 0, sqlite.LimitVariableNumber: 1000,
 		sqlite.LimitLikePatternLength: 1000, sqlite.LimitTriggerDepth: 50} {
