@@ -161,7 +161,7 @@ func (c *Client) toOwner(ctx context.Context, subject func(string) string, to st
 
 // request sends one request. sent is false when certainly nobody took it.
 func (c *Client) request(ctx context.Context, subject string, req, reply any) (sent bool, err error) {
-	data, err := json.Marshal(req)
+	data, err := wire.Encode(req)
 	if err != nil {
 		return true, wire.Errorf(wire.Internal, "%v", err)
 	}

@@ -3,7 +3,10 @@ package hostd
 import (
 	"cmp"
 	"context"
+	"path"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"weir/pkg/app"
@@ -21,7 +24,10 @@ func TryMigrations(a *app.App) app.Mistakes {
 	var found app.Mistakes
 	for _, c := range a.Classes {
 		if err := tryMigrations(c); err != nil {
-			found = append(found, app.Mistake{File: c.MigrationsDir, Text: wire.AsError(err).Message})
+			file, text, _ := strings.Cut(wire.AsError(err).Message, ":")
+			line, rest, _ := strings.Cut(text, ": ")
+			n, _ := strconv.Atoi(line)
+			found = append(found, app.Mistake{File: path.Join(c.MigrationsDir, file), Line: n, Text: rest})
 		}
 	}
 	slices.SortFunc(found, func(x, y app.Mistake) int { return cmp.Compare(x.File, y.File) })

@@ -42,7 +42,7 @@ func (h *Host) subscribe() error {
 }
 
 func (h *Host) respond(m *nats.Msg, reply any) {
-	data, err := json.Marshal(reply)
+	data, err := wire.Encode(reply)
 	if err == nil {
 		err = m.Respond(data)
 	}

@@ -2,7 +2,6 @@ package hostd
 
 import (
 	"context"
-	"encoding/json"
 	"log/slog"
 	"sync"
 	"time"
@@ -78,7 +77,7 @@ func (o *outbox) flush() {
 		return
 	}
 	send := func(subject string, message any) {
-		data, err := json.Marshal(message)
+		data, err := wire.Encode(message)
 		if err == nil {
 			err = o.client.NATS.Publish(subject, data)
 		}

@@ -99,7 +99,7 @@ func (r *Router) serve(handle func(context.Context, []byte) any) nats.MsgHandler
 }
 
 func (r *Router) respond(m *nats.Msg, reply any) {
-	data, err := json.Marshal(reply)
+	data, err := wire.Encode(reply)
 	if err == nil {
 		err = m.Respond(data)
 	}

@@ -14,6 +14,7 @@ import (
 	"weir/pkg/bus"
 	"weir/pkg/edge"
 	"weir/pkg/objectid"
+	"weir/pkg/wire"
 )
 
 // Socket is what a Feed gives events to. Its methods must not block.
@@ -42,7 +43,7 @@ func (f *Frame) Forward() (*websocket.PreparedMessage, int) {
 			Name  string `json:"name"`
 		}
 		p := f.Event.Publisher
-		data, err := json.Marshal(struct {
+		data, err := wire.Encode(struct {
 			Type  string          `json:"type"`
 			Topic string          `json:"topic"`
 			From  from            `json:"from"`

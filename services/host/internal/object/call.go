@@ -133,11 +133,11 @@ func (a *activation) edgesReply() (json.RawMessage, error) {
 		}
 		reply.Dropped = append(reply.Dropped, dropped...)
 	}
-	data, err := json.Marshal(reply)
+	data, err := wire.Encode(reply)
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal([]json.RawMessage{data})
+	return wire.Encode([]json.RawMessage{data})
 }
 
 // edgeRows lists the edges of a topic, or of all.

@@ -164,7 +164,7 @@ func (db *DB) appError(err error) error {
 	for _, noise := range []string{"sqlite: step: ", "sqlite: prepare: ", "sqlite: "} {
 		text = strings.TrimPrefix(text, noise)
 	}
-	return wire.Errorf(wire.BadSQL, "%s", text)
+	return wire.Errorf(wire.BadSQL, "%s", strings.Replace(text, "SQL logic error: ", "", 1))
 }
 
 // checkSchema runs after app SQL changed the schema: what the authorizer is not told. A new name of a table, and the

@@ -6,6 +6,7 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"weir/pkg/edge"
+	"weir/pkg/wire"
 )
 
 // Following reads what the object durably knows of each publisher it follows or followed.
@@ -42,7 +43,7 @@ func (db *DB) Following() (map[string]edge.Cursor, error) {
 
 // SaveFollowing keeps a cursor whole, as an answer changes it.
 func (db *DB) SaveFollowing(publisher string, c edge.Cursor) error {
-	edges, err := json.Marshal(c.Set.Edges)
+	edges, err := wire.Encode(c.Set.Edges)
 	if err != nil {
 		return err
 	}

@@ -108,7 +108,7 @@ func (db *DB) Trim(seq uint64) error {
 func (db *DB) envelope(seq uint64) ([]byte, error) {
 	var out []byte
 	err := db.query("SELECT topic, at, data FROM _weir_log WHERE seq = ?", func(s *sqlite.Stmt) (err error) {
-		out, err = json.Marshal(map[string]any{"topic": s.ColumnText(0), "at": s.ColumnInt64(1), "seq": seq,
+		out, err = wire.Encode(map[string]any{"topic": s.ColumnText(0), "at": s.ColumnInt64(1), "seq": seq,
 			"data": json.RawMessage(s.ColumnText(2))})
 		return err
 	}, seq)

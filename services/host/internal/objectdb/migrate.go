@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strings"
 
 	"zombiezen.com/go/sqlite"
 
@@ -51,10 +52,19 @@ func (db *DB) Migrate(all []Migration, at int64) error {
 
 // script runs the statements of one file.
 func (db *DB) script(m Migration) error {
+	rest := m.SQL
 	fail := func(err error) error {
-		return wire.Errorf(wire.MigrationFailed, "%s: %s", m.Name, wire.AsError(err).Message)
+		text, line := wire.AsError(err).Message, 1+strings.Count(m.SQL[:len(m.SQL)-len(rest)], "\n")
+		var l, c int
+		if n, _ := fmt.Sscanf(text, "%d:%d: ", &l, &c); n == 2 {
+			line += l - 1
+			_, text, _ = strings.Cut(text, ": ")
+		} else {
+			line += strings.Count(rest[:strings.Index(rest, firstWord(rest))], "\n")
+		}
+		return wire.Errorf(wire.MigrationFailed, "%s:%d: %s", m.Name, line, text)
 	}
-	for rest := m.SQL; !isEmpty(rest); {
+	for !isEmpty(rest) {
 		db.guard.app, db.guard.denied = true, ""
 		s, after, err := db.prepareGuarded(rest)
 		if err != nil {
