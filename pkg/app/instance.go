@@ -274,7 +274,8 @@ func (in *Instance) luaRequire(L *lua.LState) int {
 func (in *Instance) luaGetfile(L *lua.LState) int {
 	b, ok := in.App.File(strings.TrimPrefix(L.CheckString(1), "/"))
 	if !ok {
-		return 0
+		L.Push(lua.LNil)
+		return 1
 	}
 	L.Push(lua.LString(b))
 	return 1

@@ -17,6 +17,7 @@ import (
 
 	"weir/pkg/app"
 	"weir/pkg/bus"
+	"weir/pkg/objectid"
 	"weir/services/gateway/gatewayd"
 	"weir/services/host/hostd"
 	"weir/services/router/routerd"
@@ -31,7 +32,8 @@ type Config struct {
 	Listen  net.Listener // where the gateway serves; nil: no gateway
 	Origins []string
 	Port    bool // let NATS listen on a loopback port, and tell the commands where in run.json
-	Unsafe  bool // answer before a write is durable: for benchmarks
+	// Barrier, if it is set, stands in for what makes an object's commits durable. For faults, and to measure.
+	Barrier func(id objectid.ID, sync func() error) error
 }
 
 // Standalone is everything in one process.
@@ -81,7 +83,7 @@ func Open(ctx context.Context, c Config) (s *Standalone, err error) {
 		return s, err
 	}
 	if s.host, err = open(ctx, s, "host", func(nc *nats.Conn) (*hostd.Host, error) {
-		return hostd.Open(ctx, hostd.Config{App: c.App, NATS: nc, Folder: s.folder, Log: c.Log.With("service", "host"), Limits: c.Limits, Unsafe: c.Unsafe})
+		return hostd.Open(ctx, hostd.Config{App: c.App, NATS: nc, Folder: s.folder, Log: c.Log.With("service", "host"), Limits: c.Limits, Barrier: c.Barrier})
 	}); err != nil {
 		return s, err
 	}

@@ -17,6 +17,7 @@ import (
 
 	"weir/pkg/app"
 	"weir/pkg/lualib"
+	"weir/pkg/objectid"
 	"weir/pkg/wire"
 	"weir/services/host/hostd"
 	"weir/services/standalone"
@@ -29,7 +30,9 @@ type System struct {
 	data   string
 	limits hostd.Limits
 	listen *Pipe
-	App    *app.App
+	// Barrier is given to systems that are started from now on.
+	Barrier func(id objectid.ID, sync func() error) error
+	App     *app.App
 	*standalone.Standalone
 	cancel context.CancelFunc
 	done   sync.WaitGroup
@@ -96,7 +99,7 @@ func (s *System) start() {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	s.listen = NewPipe()
-	sys, err := standalone.Open(ctx, standalone.Config{App: s.App, Listen: s.listen, Data: s.data, Log: s.Log, Limits: s.limits})
+	sys, err := standalone.Open(ctx, standalone.Config{App: s.App, Listen: s.listen, Data: s.data, Log: s.Log, Limits: s.limits, Barrier: s.Barrier})
 	if err != nil {
 		cancel()
 		s.t.Fatal(err)
@@ -152,4 +155,14 @@ func (s *System) MustCall(id, method string, args ...string) string {
 		return ""
 	}
 	return out[0]
+}
+
+// Edges gives what weir edges shows.
+func (s *System) Edges(id string) wire.EdgesReply {
+	s.t.Helper()
+	var e wire.EdgesReply
+	if err := json.Unmarshal([]byte(s.MustCall(id, hostd.MethodEdges)), &e); err != nil {
+		s.t.Fatal(err)
+	}
+	return e
 }

@@ -16,6 +16,7 @@ import (
 
 	"weir/pkg/app"
 	"weir/pkg/bus"
+	"weir/pkg/objectid"
 	"weir/services/host/internal/object"
 	"weir/services/host/internal/wake"
 )
@@ -34,7 +35,8 @@ type Config struct {
 	Log     *slog.Logger
 	Limits  Limits
 	Observe Observer
-	Unsafe  bool          // answer before a write is durable: for benchmarks
+	// Barrier, if it is set, stands in for what makes an object's commits durable. For faults, and to measure.
+	Barrier func(id objectid.ID, sync func() error) error
 	Stop    time.Duration // how long running calls may take when the host stops; default 15 s
 }
 
@@ -73,7 +75,7 @@ func Open(ctx context.Context, c Config) (*Host, error) {
 	h.wake = list
 	h.outbox = newOutbox(h.client, c.Log)
 	h.objects = object.New(object.Config{App: c.App, Dir: filepath.Join(c.Folder.Dir, "objects"), Wake: list, Client: h.client, JS: h.js, Log: c.Log,
-		Limits: c.Limits, Crashed: !clean, Receipt: h.outbox.receipt, End: h.outbox.end, Observe: c.Observe, Unsafe: c.Unsafe})
+		Limits: c.Limits, Crashed: !clean, Receipt: h.outbox.receipt, End: h.outbox.end, Observe: c.Observe, Barrier: c.Barrier})
 	if err := h.subscribe(); err != nil {
 		return nil, errors.Join(fmt.Errorf("hostd: %w", err), h.Close())
 	}

@@ -49,8 +49,8 @@ func (o *Object) wake() error {
 		o.r.mu.Unlock()
 		return err
 	}
-	o.a = a
 	o.mu.Lock()
+	o.a = a
 	o.open = true
 	o.last = time.Now()
 	o.mu.Unlock()
@@ -68,12 +68,11 @@ func (o *Object) activate() (*activation, error) {
 		return nil, err
 	}
 	a := &activation{o: o, r: o.r, id: o.id, class: o.r.c.App.Classes[o.id.Class], db: db, links: map[string]*link{}, stale: true}
-	a.out = newOutbound(func() error {
-		if o.r.c.Unsafe {
-			return nil
-		}
-		return errors.Join(o.r.c.Wake.Sync(), db.Sync())
-	})
+	barrier := func() error { return errors.Join(o.r.c.Wake.Sync(), db.Sync()) }
+	a.out = newOutbound(barrier)
+	if o.r.c.Barrier != nil {
+		a.out.sync = func() error { return o.r.c.Barrier(o.id, barrier) }
+	}
 	if !db.New() {
 		if err = a.read(); err != nil {
 			_ = db.Close()
@@ -107,8 +106,10 @@ func (a *activation) read() error {
 		a.alarmDue = alarm.Next
 	}
 	a.checked = a.db.Edges.Head
-	e := &a.db.Edges
-	a.listed = e.Head > e.Trimmed && e.Durable()
+	if e := &a.db.Edges; e.Head > e.Trimmed && e.Durable() {
+		a.listed = true
+		return a.r.c.Wake.Expect(a.id, wake.Entry{Events: true})
+	}
 	return nil
 }
 
@@ -195,8 +196,8 @@ func (o *Object) close(gone bool) {
 	if err := end(); err != nil {
 		o.r.c.Log.Error("an object's file was not closed well", "object", o.id.String(), "error", err)
 	}
-	o.a = nil
 	o.mu.Lock()
+	o.a = nil
 	o.open = false
 	o.mu.Unlock()
 	o.r.mu.Lock()

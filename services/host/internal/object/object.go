@@ -30,7 +30,7 @@ type Object struct {
 	open    bool
 	last    time.Time // of the last turn
 
-	a *activation // the turn's own
+	a *activation // the turn's own; set under the lock
 }
 
 // add queues an item. Call it with the registry's lock held.
@@ -127,6 +127,7 @@ func (o *Object) leave() bool {
 
 // take runs one item's turn.
 func (o *Object) take(it item) {
+	o.dropBroken()
 	err := o.wake()
 	it.run(o, o.a, err)
 	o.mu.Lock()
@@ -136,6 +137,7 @@ func (o *Object) take(it item) {
 }
 
 func (o *Object) doControl(work []func(*activation)) {
+	o.dropBroken()
 	if err := o.wake(); err != nil {
 		o.r.c.Log.Error("an object cannot be opened", "object", o.id.String(), "error", err)
 		for _, w := range work {
@@ -152,14 +154,20 @@ func (o *Object) doControl(work []func(*activation)) {
 	o.after()
 }
 
-// after throws away an activation whose barrier failed: nobody knows what its file holds.
-func (o *Object) after() {
+// dropBroken throws away an activation whose barrier failed: nobody knows what its file holds.
+func (o *Object) dropBroken() {
 	if o.a == nil {
 		return
 	}
 	if err := o.a.out.broken(); err != nil {
 		o.r.c.Log.Error("a write could not be made durable; the object is opened anew", "object", o.id.String(), "error", err)
 		o.discard()
+	}
+}
+
+// after is what follows a turn: a WAL that has grown is copied back.
+func (o *Object) after() {
+	if o.dropBroken(); o.a == nil {
 		return
 	}
 	if err := o.a.db.Checkpoint(); err != nil {

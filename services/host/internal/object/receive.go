@@ -208,6 +208,9 @@ func (a *activation) attempt(l *link, e edge.Event, again bool) outcome {
 		}
 		a.r.c.Observe.Delivered(a.id.Class, verdict)
 	}
+	if err != nil && a.r.base.Err() != nil {
+		return failed // the host stops: it comes again after the start
+	}
 	if err != nil {
 		if again {
 			l.c.Attempts.Error = err.Error()

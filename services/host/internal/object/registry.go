@@ -70,7 +70,8 @@ type Config struct {
 	Receipt func(edge.Receipt) // takes a durable receipt; must not block
 	End     func(wire.End)     // takes a question for a missing receipt; must not block
 	Observe Observer
-	Unsafe  bool // no barrier at all: for benchmarks
+	// Barrier, if it is set, stands in for the barrier of an object: it calls sync or does not. For faults, and to measure.
+	Barrier func(id objectid.ID, sync func() error) error
 }
 
 // Registry has the objects of one host.
@@ -80,7 +81,7 @@ type Registry struct {
 	base   context.Context // of every turn; cancelled when a stop takes too long
 	cancel context.CancelFunc
 
-	mu      sync.Mutex // guards what follows; never held while an object's is taken the other way round
+	mu      sync.Mutex // guards what follows; taken before an object's
 	objects map[objectid.ID]*Object
 	awake   int
 	opened  map[objectid.ID]bool // since the start, if the last process crashed

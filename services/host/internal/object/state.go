@@ -152,6 +152,9 @@ func (s *stateBinding) publish(L *lua.LState) int {
 	if v := L.Get(3); v != lua.LNil {
 		var err error
 		if data, err = value.Encode(v, "data", value.MaxEvent); err != nil {
+			if whole, bad := value.Encode(v, "data", 0); bad == nil {
+				err = wire.Errorf(wire.BadValue, "the event's data has %d bytes as JSON, more than the %d that an event may have: publish a key, and keep the rest in SQL", len(whole), value.MaxEvent)
+			}
 			luavm.Raise(L, err)
 		}
 	}

@@ -48,7 +48,8 @@ func (s *stateBinding) sqlQueryOne(L *lua.LState) int {
 		s.sqlRaise(L, err)
 	}
 	if len(rows) == 0 {
-		return 0
+		L.Push(lua.LNil)
+		return 1
 	}
 	L.Push(s.row(L, rows[0]))
 	return 1

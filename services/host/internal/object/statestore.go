@@ -28,7 +28,8 @@ func (s *stateBinding) storeGet(L *lua.LState) int {
 		s.sqlRaise(L, err)
 	}
 	if data == nil {
-		return 0
+		L.Push(lua.LNil)
+		return 1
 	}
 	v, err := value.Decode(L, data, "value")
 	if err != nil {

@@ -19,8 +19,7 @@ type guard struct {
 
 var readOnlyPragmas = map[string]bool{"table_info": true, "table_xinfo": true, "table_list": true, "index_list": true,
 	"index_info": true, "index_xinfo": true, "foreign_key_list": true, "foreign_key_check": true, "function_list": true,
-	"collation_list": true, "quick_check": true, "integrity_check": true,
-	"data_version": true} // which fts5 reads
+	"collation_list": true, "quick_check": true, "integrity_check": true}
 
 var readableTables = map[string]bool{"sqlite_schema": true, "sqlite_master": true, "sqlite_sequence": true, "sqlite_stat1": true,
 	"sqlite_stat4": true}
@@ -63,7 +62,8 @@ func (g *guard) refuse(a sqlite.Action) string {
 	case sqlite.OpCreateTempIndex, sqlite.OpCreateTempTable, sqlite.OpCreateTempTrigger, sqlite.OpCreateTempView:
 		return "TEMP objects are not available: use a table of the object"
 	case sqlite.OpPragma:
-		if !readOnlyPragmas[strings.ToLower(a.Pragma())] {
+		fts5 := a.Pragma() == "data_version" && a.Database() == "main" // full-text search reads it by its full name
+		if !fts5 && !readOnlyPragmas[strings.ToLower(a.Pragma())] {
 			return fmt.Sprintf("PRAGMA %s is not available: only those that read the schema are", a.Pragma())
 		}
 		if reserved(a.PragmaArg()) {
