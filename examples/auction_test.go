@@ -45,8 +45,8 @@ type house struct {
 }
 
 type facts struct {
-	Lot, Leader, Outbid              string
-	Step, Round, Price, Next, Bids   int
+	Lot, Leader, Outbid               string
+	Step, Round, Price, Next, Bids    int
 	Opened, Ends, Closed, Reopens, At int64
 }
 

@@ -275,7 +275,7 @@ local Vault = object "Vault" {
 }
 
 -- An identity for those who only look. It is no Account: the lots show it no bids, the board is public.
-object "Visitor" {}
+local Visitor = object "Visitor" {}
 
 local hall, vault = Hall("main"), Vault("main")
 
@@ -345,8 +345,9 @@ local Seat = connection "Seat" {
     frame = function(conn, frame)
         if type(frame) ~= "table" or not requests[frame.op] then return conn:close(4000, "no such request") end
         local ok, data, reason = pcall(function() return requests[frame.op](conn, frame) end)
-        if not ok then data, reason = nil, tostring(data) end
-        conn:send({ type = "answer", re = frame.id, ok = reason == nil, data = data, error = reason })
+        if not ok then reason = tostring(data) end
+        if reason then return conn:send({ type = "answer", re = frame.id, ok = false, error = reason }) end
+        conn:send({ type = "answer", re = frame.id, ok = true, data = data })
     end,
 }
 

@@ -224,12 +224,16 @@ func (a *activation) settle() {
 // there is none.
 func (a *activation) tellRelay(rows []edge.Event) {
 	if a.relay == nil {
+		before := a.db.Edges.Trimmed
+		if len(rows) > 0 {
+			before = min(before, rows[0].Seq-1) // rows that only sockets get are not kept
+		}
 		a.relay = relay.New(relay.Config{App: a.r.c.App.Name, ID: a.id, JS: a.r.c.JS, Client: a.r.c.Client, Source: (*source)(a.o), Log: a.r.c.Log,
 			Rebuilt: func() {
 				if a.r.c.Observe != nil {
 					a.r.c.Observe.Rebuilt(a.id.Class)
 				}
-			}}, a.status())
+			}}, a.status(), before)
 	}
 	rel := a.relay
 	if a.stale || len(rows) == 0 {

@@ -61,7 +61,7 @@ type Relay struct {
 
 	mu      sync.Mutex // guards what follows
 	status  Status
-	rows    []edge.Event // durable, not yet published, without a gap; a window onto the log
+	rows    []edge.Event // durable, not yet published; a window onto the log, whose gaps nobody was to get
 	size    int          // bytes of their data
 	running bool
 	work    bool // something changed since the goroutine last looked
@@ -84,9 +84,9 @@ type Relay struct {
 // window bounds the events that are kept in memory between the commit and the publish; the rest is read from the log.
 const window = 4 << 20
 
-// New makes the relay of an object that was just opened.
-func New(c Config, s Status) *Relay {
-	r := &Relay{c: c, status: s, relayed: s.Trimmed, next: s.Trimmed + 1, made: map[string]uint64{}, kick: make(chan struct{}, 1)}
+// New makes a relay that goes on behind the event before: what came earlier was confirmed, or nobody was to get it.
+func New(c Config, s Status, before uint64) *Relay {
+	r := &Relay{c: c, status: s, relayed: before, next: before + 1, made: map[string]uint64{}, kick: make(chan struct{}, 1)}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	return r
 }
@@ -111,7 +111,8 @@ func (r *Relay) Push(rows []edge.Event) {
 
 func (r *Relay) push(rows []edge.Event) {
 	for _, e := range rows {
-		if r.size > window || len(r.rows) > 0 && r.rows[len(r.rows)-1].Seq+1 != e.Seq {
+		gap := len(r.rows) > 0 && r.rows[len(r.rows)-1].Seq+1 != e.Seq
+		if r.size > window || gap && r.status.Trimmed < e.Seq-1 {
 			return // the rest comes from the log
 		}
 		r.rows = append(r.rows, e)
@@ -271,11 +272,13 @@ func (r *Relay) take(seq, head uint64) (e edge.Event, ok bool, err error) {
 		}
 		if len(r.rows) > 0 && r.rows[0].Seq == seq {
 			e = r.rows[0]
+			r.rows, r.size = r.rows[1:], r.size-len(e.Data)-64
 			r.mu.Unlock()
 			return e, true, nil
 		}
+		forgotten := seq <= r.status.Trimmed
 		r.mu.Unlock()
-		if seq > head || try > 0 {
+		if seq > head || try > 0 || forgotten {
 			return e, false, nil
 		}
 		loaded, err := r.c.Source.Rows(r.ctx, seq-1, window/4)
@@ -301,6 +304,7 @@ func (r *Relay) setRelayed(seq uint64) {
 // core publishes for sockets alone. What fails is not sent again: they get events at most once.
 func (r *Relay) core(s Status) time.Duration {
 	r.streaming = false
+	r.skipForgotten(s)
 	for seq := r.next; seq <= s.Head; seq++ {
 		e, ok, err := r.take(seq, s.Head)
 		if err != nil {
@@ -315,6 +319,17 @@ func (r *Relay) core(s Status) time.Duration {
 	}
 	r.setRelayed(s.Head)
 	return 0
+}
+
+// skipForgotten goes past events that are neither in the log nor in the window: nobody was to get them.
+func (r *Relay) skipForgotten(s Status) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	first := s.Trimmed + 1
+	if len(r.rows) > 0 {
+		first = min(first, r.rows[0].Seq)
+	}
+	r.next = max(r.next, first)
 }
 
 func (r *Relay) message(e edge.Event, token string) *nats.Msg {
