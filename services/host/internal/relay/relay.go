@@ -81,9 +81,6 @@ type Relay struct {
 	rebuilds  int
 }
 
-// window bounds the events that are kept in memory between the commit and the publish; the rest is read from the log.
-const window = 4 << 20
-
 // New makes a relay that goes on behind the event before: what came earlier was confirmed, or nobody was to get it.
 func New(c Config, s Status, before uint64) *Relay {
 	r := &Relay{c: c, status: s, relayed: before, next: before + 1, made: map[string]uint64{}, kick: make(chan struct{}, 1)}
@@ -107,17 +104,6 @@ func (r *Relay) Push(rows []edge.Event) {
 	r.status.Head = max(r.status.Head, rows[len(rows)-1].Seq)
 	r.push(rows)
 	r.wake()
-}
-
-func (r *Relay) push(rows []edge.Event) {
-	for _, e := range rows {
-		gap := len(r.rows) > 0 && r.rows[len(r.rows)-1].Seq+1 != e.Seq
-		if r.size > window || gap && r.status.Trimmed < e.Seq-1 {
-			return // the rest comes from the log
-		}
-		r.rows = append(r.rows, e)
-		r.size += len(e.Data) + 64
-	}
 }
 
 // Trimmed tells that the log now begins after seq; bytes is what went.
@@ -262,39 +248,6 @@ func (r *Relay) pass(s Status) time.Duration {
 	return 0
 }
 
-// take gives the event to publish next from the window or the log; ok is false when there is none.
-func (r *Relay) take(seq, head uint64) (e edge.Event, ok bool, err error) {
-	for try := 0; ; try++ {
-		r.mu.Lock()
-		for len(r.rows) > 0 && r.rows[0].Seq < seq {
-			r.size -= len(r.rows[0].Data) + 64
-			r.rows = r.rows[1:]
-		}
-		if len(r.rows) > 0 && r.rows[0].Seq == seq {
-			e = r.rows[0]
-			r.rows, r.size = r.rows[1:], r.size-len(e.Data)-64
-			r.mu.Unlock()
-			return e, true, nil
-		}
-		forgotten := seq <= r.status.Trimmed
-		r.mu.Unlock()
-		if seq > head || try > 0 || forgotten {
-			return e, false, nil
-		}
-		loaded, err := r.c.Source.Rows(r.ctx, seq-1, window/4)
-		if err != nil {
-			return e, false, err
-		}
-		r.mu.Lock()
-		r.rows, r.size = nil, 0
-		for _, row := range loaded {
-			r.rows = append(r.rows, row)
-			r.size += len(row.Data) + 64
-		}
-		r.mu.Unlock()
-	}
-}
-
 func (r *Relay) setRelayed(seq uint64) {
 	r.mu.Lock()
 	r.relayed = max(r.relayed, seq)
@@ -319,17 +272,6 @@ func (r *Relay) core(s Status) time.Duration {
 	}
 	r.setRelayed(s.Head)
 	return 0
-}
-
-// skipForgotten goes past events that are neither in the log nor in the window: nobody was to get them.
-func (r *Relay) skipForgotten(s Status) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	first := s.Trimmed + 1
-	if len(r.rows) > 0 {
-		first = min(first, r.rows[0].Seq)
-	}
-	r.next = max(r.next, first)
 }
 
 func (r *Relay) message(e edge.Event, token string) *nats.Msg {

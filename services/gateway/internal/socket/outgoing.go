@@ -1,0 +1,94 @@
+package socket
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// outgoing is one frame to send.
+type outgoing struct {
+	data     []byte
+	prepared *websocket.PreparedMessage
+	size     int
+}
+
+// send queues a frame for the peer.
+func (s *Socket) send(o outgoing) {
+	s.mu.Lock()
+	if s.ending != nil {
+		s.mu.Unlock()
+		return
+	}
+	if len(s.out) >= maxOut || s.outSize+o.size > maxOutBytes {
+		s.out = nil // the peer does not read: it will not read these either
+		s.mu.Unlock()
+		s.end(ending{By: "overflow", Code: closeOverflow, Reason: "this connection reads too slowly: connect again"})
+		return
+	}
+	s.out = append(s.out, o)
+	s.outSize += o.size
+	s.startWriter()
+	s.mu.Unlock()
+}
+
+// startWriter sees that what is queued is written. Call it with the lock held.
+func (s *Socket) startWriter() {
+	if !s.writing {
+		s.writing = true
+		s.work.Go(s.write)
+	}
+}
+
+func (s *Socket) write() {
+	for {
+		s.mu.Lock()
+		if len(s.out) == 0 {
+			e := s.ending
+			s.writing = false
+			s.mu.Unlock()
+			if e != nil {
+				s.bye(*e)
+			}
+			return
+		}
+		batch := s.out
+		s.out = nil
+		s.mu.Unlock()
+		for _, o := range batch {
+			_ = s.ws.SetWriteDeadline(time.Now().Add(writeWithin))
+			var err error
+			if o.prepared != nil {
+				err = s.ws.WritePreparedMessage(o.prepared)
+			} else {
+				err = s.ws.WriteMessage(websocket.TextMessage, o.data)
+			}
+			s.mu.Lock()
+			s.outSize -= o.size
+			s.mu.Unlock()
+			if err != nil {
+				s.end(ending{By: "peer", Code: closeNormal, Reason: "the connection broke"})
+				_ = s.ws.Close()
+				return
+			}
+		}
+	}
+}
+
+// bye sends the close frame, and gives the peer a moment to answer it.
+func (s *Socket) bye(e ending) {
+	if e.By == "peer" {
+		_ = s.ws.Close()
+		return
+	}
+	err := s.ws.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(e.Code, e.Reason), time.Now().Add(2*time.Second))
+	if err != nil {
+		_ = s.ws.Close()
+		return
+	}
+	_ = s.ws.SetReadDeadline(time.Now().Add(2 * time.Second))
+}
+
+// frame encodes what the program sends.
+func (s *Socket) frame(data json.RawMessage) { s.send(outgoing{data: data, size: len(data)}) }
