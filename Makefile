@@ -1,9 +1,8 @@
 # Two commands matter to a newcomer: `make run` and `make test`. `make help` lists the rest.
 GO ?= go
 BIN := bin
-RACE_PACKAGES := ./pkg/... ./services/... ./cmd/... ./test/...
 
-.PHONY: help build run test check
+.PHONY: help build run test check bench fuzz
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -12,9 +11,21 @@ build: ## build bin/weir
 	@mkdir -p $(BIN)
 	$(GO) build -trimpath -o $(BIN)/ ./cmd/...
 
-test: ## all tests, under the race detector
-	$(GO) test -race -timeout 15m $(RACE_PACKAGES)
+run: build ## the auction, at http://127.0.0.1:8080/
+	$(BIN)/weir dev examples/auction
 
-check: ## gofmt, vet and linters
-	@test -z "$$(gofmt -l .)" || { gofmt -l .; exit 1; }
+test: ## all tests, under the race detector
+	$(GO) test -race -timeout 18m ./...
+
+check: ## gofmt, vet, staticcheck and the linters of .golangci.yml
+	@test -z "$$(gofmt -l .)" || { echo "gofmt is needed for:"; gofmt -l .; exit 1; }
 	$(GO) vet ./...
+	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.7.0 ./...
+	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.9.0 run ./...
+
+bench: ## figures of the core, each beside its limit
+	$(GO) test -run '^$$' -bench . -benchtime 3s ./services/host/bench
+
+fuzz: ## every fuzz target for a short while
+	@for p in $$($(GO) list ./...); do for f in $$($(GO) test -list '^Fuzz' $$p | grep ^Fuzz); do \
+		echo "$$p $$f"; $(GO) test -run '^$$' -fuzz "^$$f$$" -fuzztime 10s $$p || exit 1; done; done

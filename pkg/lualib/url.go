@@ -1,6 +1,7 @@
 package lualib
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -36,7 +37,8 @@ func (l *library) urlDecode(L *lua.LState) int {
 
 // badEscape says where an escape is broken.
 func badEscape(s string, err error) string {
-	bad, ok := err.(url.EscapeError)
+	var bad url.EscapeError
+	ok := errors.As(err, &bad)
 	if !ok {
 		return "not percent-encoded"
 	}

@@ -196,9 +196,8 @@ func TestGoPanicsStayInside(t *testing.T) {
 	vm := New(Options{})
 	defer vm.Close()
 	vm.SetGlobal("bug", vm.L.NewFunction(func(L *lua.LState) int {
-		var m map[string]int
-		m["x"] = 1
-		return 0
+		var m []int
+		return m[L.GetTop()]
 	}))
 	vm.Freeze()
 	for _, src := range []string{`bug()`, `pcall(bug) return 1`, `coroutine.wrap(bug)()`, `xpcall(bug, print)`} {

@@ -81,7 +81,7 @@ func parseSpec(L *lua.LState, f string, i *int) formatSpec {
 func (vm *VM) formatOne(L *lua.LState, s formatSpec, arg int) string {
 	switch s.verb {
 	case 'd', 'i':
-		return formatNumber(s, 'd', int64(toInt64(argNumber(L, arg))))
+		return formatNumber(s, 'd', toInt64(argNumber(L, arg)))
 	case 'u':
 		return formatNumber(s, 'd', uint64(toInt64(argNumber(L, arg))))
 	case 'o', 'x', 'X':

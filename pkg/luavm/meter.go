@@ -116,7 +116,7 @@ func reason(ctx context.Context) error {
 	switch cause {
 	case nil:
 		return err
-	case context.DeadlineExceeded:
+	case context.DeadlineExceeded: //nolint:errorlint // a context gives it as it is
 		return ErrTimeout
 	}
 	return cause

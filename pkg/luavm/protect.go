@@ -42,7 +42,7 @@ func (vm *VM) onError(L *lua.LState) {
 				panic(r.fail)
 			}
 			e.Cause = r.err
-			if inner, ok := r.err.(*Error); ok {
+			if inner, ok := r.err.(*Error); ok { //nolint:errorlint // only one that was raised as it is
 				e.Object, e.Cause = inner.Value, inner.Cause
 				if inner.Trace != "" {
 					e.StackTrace = inner.Trace
@@ -142,7 +142,7 @@ func (vm *VM) pcall(L *lua.LState, nargs int) *lua.ApiError {
 	if err == nil {
 		return nil
 	}
-	e, ok := err.(*lua.ApiError)
+	e, ok := err.(*lua.ApiError) //nolint:errorlint // gopher-lua never wraps it
 	if !ok {
 		e = &lua.ApiError{Type: lua.ApiErrorPanic, Object: lua.LString(err.Error()), StackTrace: noTrace, Cause: err}
 	}

@@ -1,6 +1,7 @@
 package luavm
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -148,7 +149,7 @@ func TestClosed(t *testing.T) {
 	c := compile(t, `return 1`)
 	vm.Close()
 	vm.Close()
-	if _, err := vm.Run(nil, c); err != ErrClosed {
+	if _, err := vm.Run(nil, c); !errors.Is(err, ErrClosed) {
 		t.Error(err)
 	}
 }

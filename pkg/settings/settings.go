@@ -111,7 +111,7 @@ func HeapLimit(set uint64) uint64 {
 	memory := uint64(4 << 30)
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) == nil {
-		memory = uint64(info.Totalram) * uint64(info.Unit)
+		memory = info.Totalram * uint64(info.Unit)
 	}
 	if b, err := os.ReadFile("/sys/fs/cgroup/memory.max"); err == nil {
 		var group uint64

@@ -1,3 +1,5 @@
+//lint:file-ignore U1000 the methods of builders are used through a type parameter
+
 package value
 
 import (

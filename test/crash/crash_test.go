@@ -37,7 +37,6 @@ type world struct {
 	answered map[string][]int     // by source: keys of writes that were answered
 	follows  map[[2]string][2]int // by sink and source: keys answered before the follow began, and after it was answered
 	sinks    map[string][]string  // the sources that a sink follows
-	last     map[[2]string]int    // seen so far
 }
 
 func newWorld(t testing.TB) *world {

@@ -22,6 +22,9 @@ type Socket struct {
 func (s *System) Connect(path string) (*Socket, error) {
 	d := websocket.Dialer{NetDialContext: s.listen.Dial, HandshakeTimeout: 10 * time.Second}
 	ws, resp, err := d.Dial("ws://app.test"+path, nil)
+	if resp != nil {
+		defer resp.Body.Close()
+	}
 	if err != nil {
 		if resp != nil {
 			body, _ := io.ReadAll(resp.Body)

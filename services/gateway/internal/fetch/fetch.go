@@ -96,7 +96,7 @@ func (h *Handler) run(ctx context.Context, in *app.Instance, r *http.Request, bo
 	if err != nil {
 		return nil, nil, err
 	}
-	first := lua.LValue(lua.LNil)
+	var first lua.LValue = lua.LNil
 	if len(results) > 0 {
 		first = results[0]
 	}

@@ -92,13 +92,13 @@ func (rq *request) doUpgrade(L *lua.LState) int {
 		}
 		u.Seed = data
 	}
-	ud, _ := L.Get(4).(*lua.LUserData)
-	if ud == nil {
-		bad("the identity of a connection is a handle such as Account(\"ada\"), not a %s", L.Get(4).Type())
+	var h *app.Handle
+	if ud, ok := L.Get(4).(*lua.LUserData); ok {
+		h, _ = ud.Value.(*app.Handle)
 	}
-	h, ok := ud.Value.(*app.Handle)
-	if !ok {
-		bad("the identity of a connection is a handle such as Account(\"ada\")")
+	if h == nil {
+		bad("the identity of a connection is a handle such as Account(\"ada\"), not a %s", L.Get(4).Type())
+		return 0
 	}
 	if err := h.Check(); err != nil {
 		luavm.Raise(L, err)

@@ -2,7 +2,6 @@ package fetch
 
 import (
 	"fmt"
-	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -116,6 +115,6 @@ func (a *response) write(w http.ResponseWriter, r *http.Request) {
 	}
 	w.WriteHeader(a.status)
 	if r.Method != http.MethodHead && len(a.body) > 0 {
-		_, _ = io.WriteString(w, string(a.body))
+		_, _ = w.Write(a.body)
 	}
 }

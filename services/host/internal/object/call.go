@@ -122,10 +122,7 @@ func deadline(ctx context.Context) time.Time {
 // edgesReply lists the edges and what was dropped, for `weir edges`.
 func (a *activation) edgesReply() (json.RawMessage, error) {
 	e := &a.db.Edges
-	reply := wire.EdgesReply{Head: e.Head, Edges: []wire.EdgeRow{}, Dropped: []wire.DroppedRow{}}
-	for _, row := range a.edgeRows("") {
-		reply.Edges = append(reply.Edges, row)
-	}
+	reply := wire.EdgesReply{Head: e.Head, Edges: append([]wire.EdgeRow{}, a.edgeRows("")...), Dropped: []wire.DroppedRow{}}
 	if !a.db.New() {
 		dropped, err := a.db.Dropped()
 		if err != nil {
