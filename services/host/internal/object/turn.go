@@ -54,6 +54,9 @@ func (a *activation) transact(ctx context.Context, chain []string, do func(t *tu
 		if err = a.prepare(t); err == nil {
 			err = do(t)
 		}
+		if err == nil && ctx.Err() != nil {
+			err = luavm.ErrTimeout // noticed by nothing in the code itself
+		}
 		if err == nil && a.db.Ended() {
 			err = wire.Errorf(wire.BadSQL, "SQLite ended the transaction; nothing of the call was kept")
 		}
