@@ -54,6 +54,7 @@ type DB struct {
 	logSize                  int64 // of them: data and 512 bytes each
 	pages                    int64 // max_page_count as it is set
 	wal                      walFile
+	commits                  int // that wrote, since the size of the WAL was last looked at
 }
 
 // scalars are the numbers of the edge table that transactions change and rollbacks restore.
@@ -177,6 +178,9 @@ func (db *DB) Commit() (wrote bool, err error) {
 	}
 	db.inTx, db.isNew = false, false
 	db.initialised = db.initialised || db.initialises
+	if db.wrote {
+		db.commits++
+	}
 	return db.wrote, nil
 }
 

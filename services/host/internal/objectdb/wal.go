@@ -89,9 +89,10 @@ func (w *walFile) close() error {
 
 // Checkpoint copies a WAL that has grown back into the database. Call it between transactions.
 func (db *DB) Checkpoint() error {
-	if db.o.Memory {
-		return nil
+	if db.o.Memory || db.commits < 32 {
+		return nil // not worth a look
 	}
+	db.commits = 0
 	info, err := os.Stat(db.path + "-wal")
 	if err != nil || info.Size() < db.o.CheckpointSize {
 		return nil
