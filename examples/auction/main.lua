@@ -180,9 +180,10 @@ object "Account" {
         }
     end,
 
-    read = function(state)
-        state.sql:exec("UPDATE notes SET unread = 0 WHERE unread = 1")
-        state:_tell({ kind = "read" })
+    -- Marks the notes as read: all, or those of one lot.
+    read = function(state, lot)
+        state.sql:exec("UPDATE notes SET unread = 0 WHERE unread = 1 AND lot = coalesce(?, lot)", { lot })
+        state:_tell({ kind = "read", lot = lot })
     end,
 
     _note = function(state, kind, event)
@@ -320,7 +321,10 @@ local requests = {
         auction(frame.lot)
         Account(conn.name):unwatch(frame.lot)
     end,
-    read = function(conn) Account(conn.name):read() end,
+    read = function(conn, frame)
+        if frame.lot then auction(frame.lot) end
+        Account(conn.name):read(frame.lot)
+    end,
     guest = function(conn, frame) return auction(frame.lot):guest_bid() end,
     reopen = function(conn, frame) auction(frame.lot):reopen() end,
 }

@@ -72,8 +72,13 @@ house.addEventListener("welcome", () => {
   greeted = true;
 });
 house.addEventListener("note", ({ detail: note }) => {
-  const here = location.hash === "#/lot/" + note.lot;
-  toast(h("span", {}, ...sentence(note)), here ? null : h("a", { class: "text", href: "#/lot/" + note.lot }, "Go to the lot"));
+  const about = h("span", {}, ...sentence(note));
+  if (location.hash === "#/lot/" + note.lot && !document.hidden) { // it stands on the page already
+    say(about.textContent);
+    house.link.ask("read", { lot: note.lot }).catch(() => {});
+    return;
+  }
+  toast(about, h("a", { class: "text", href: "#/lot/" + note.lot }, "Go to the lot"));
 });
 
 corner();

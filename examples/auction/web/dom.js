@@ -61,10 +61,10 @@ export function ticker(className) {
       for (const node of old) {
         node.classList.add("leaving");
         node.setAttribute("aria-hidden", "true");
-        node.animate([{ transform: "none", opacity: 1 }, { transform: "translateY(-.6em)", opacity: 0 }], timing)
+        node.animate([{ transform: "none", opacity: 1 }, { transform: "translateY(-.9em)", opacity: 0 }], timing)
           .finished.then(() => node.remove(), () => node.remove());
       }
-      next.animate([{ transform: "translateY(.6em)", opacity: 0 }, { transform: "none", opacity: 1 }], timing);
+      next.animate([{ transform: "translateY(.9em)", opacity: 0 }, { transform: "none", opacity: 1 }], timing);
       box.classList.remove("moved");
       void box.offsetWidth; // starts the accent again
       box.classList.add("moved");

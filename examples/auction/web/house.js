@@ -101,13 +101,13 @@ class House extends EventTarget {
     }
   }
 
-  #personal({ kind, unread, note, watching }) {
+  #personal({ kind, unread, note, lot, watching }) {
     this.inbox.unread = unread;
     if (kind === "note" && !this.inbox.notes.some((have) => have.id === note.id)) {
       this.inbox.notes = [note, ...this.inbox.notes].slice(0, 50);
       this.#emit("note", note);
     }
-    if (kind === "read") for (const have of this.inbox.notes) have.unread = 0;
+    if (kind === "read") for (const have of this.inbox.notes) if (!lot || have.lot === lot) have.unread = 0;
     if (kind === "watching") this.inbox.watching = watching;
     this.#emit("inbox");
   }

@@ -23,7 +23,7 @@ export function lotPage(id) {
   const bid = h("button", { class: "primary" }), chips = h("div", { class: "chips" });
   const problem = h("p", { class: "problem", id: "problem", role: "alert" });
   const form = h("form", { class: "bid", onsubmit: (event) => { event.preventDefault(); place(Number(amount.value)); } },
-    h("label", { for: "amount", text: "Your bid in pounds" }), chips, h("div", { class: "row" }, amount, bid));
+    h("label", { for: "amount", text: "Your bid in pounds" }), chips, h("div", { class: "row" }, amount, bid), problem);
   const guest = h("button", { type: "button", class: "text", onclick: () => request("guest") }, "Let a guest bid");
   const reopen = h("button", { type: "button", class: "secondary", onclick: () => request("reopen") }, "Open the next round now");
   let typed = false;
@@ -39,7 +39,7 @@ export function lotPage(id) {
         h("div", {}, priceLabel, price.node, leader),
         h("div", { class: "time-box" }, timeLabel, time)),
       h("div", { class: "bar", "aria-hidden": "true" }, bar),
-      act, problem,
+      act,
       h("section", { class: "bids" }, h("h2", { text: "Bids" }), history, historyNote)),
     h("div", { class: "story" }, h("p", { text: about.text }),
       h("p", { class: "quiet", text: `Opens at ${money(about.opening)}, in steps of ${money(about.step)} or more. A bid in the last ten seconds gives the others ten more.` }),
@@ -96,6 +96,9 @@ export function lotPage(id) {
       const held = act.contains(document.activeElement);
       act.replaceChildren(...shape === "visitor" ? [paddle("Take a paddle to bid: your name")]
         : shape === "closed" ? [h("p", { class: "gavel", text: facts.leader ? "The hammer has fallen." : "The round is over." }), reopen] : [form, guest]);
+      if (shape === "closed") act.append(problem);
+      else form.append(problem);
+      problem.textContent = "";
       if (held && shape !== "visitor") (shape === "open" ? amount : reopen).focus();
     }
     if (!typed || Number(amount.value) < facts.next && document.activeElement !== amount) {

@@ -90,7 +90,7 @@ func (o *Object) run() {
 			}
 			o.mu.Unlock()
 			o.take(it)
-		case o.sleepy:
+		case o.sleepy, o.a != nil && o.r.stopping.Load():
 			o.sleepy = false
 			o.mu.Unlock()
 			o.sleep()

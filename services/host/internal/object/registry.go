@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -76,10 +77,11 @@ type Config struct {
 
 // Registry has the objects of one host.
 type Registry struct {
-	c      Config
-	alarms *alarm.Clock
-	base   context.Context // of every turn; cancelled when a stop takes too long
-	cancel context.CancelFunc
+	c        Config
+	alarms   *alarm.Clock
+	stopping atomic.Bool     // no object stays awake that has nothing to do
+	base     context.Context // of every turn; cancelled when a stop takes too long
+	cancel   context.CancelFunc
 
 	mu      sync.Mutex // guards what follows; taken before an object's
 	objects map[objectid.ID]*Object
@@ -226,6 +228,7 @@ func (r *Registry) Close(ctx context.Context) {
 	defer stop()
 	r.mu.Lock()
 	r.closing = true
+	r.stopping.Store(true)
 	for len(r.objects) > 0 {
 		for _, o := range r.objects {
 			o.addSleep()
