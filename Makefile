@@ -7,9 +7,10 @@ BIN := bin
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
 
-build: ## build bin/weir
+build: ## build bin/weir and the three services
 	@mkdir -p $(BIN)
 	$(GO) build -trimpath -o $(BIN)/ ./cmd/...
+	@for s in host router gateway; do $(GO) build -trimpath -o $(BIN)/weir-$$s ./services/$$s || exit 1; done
 
 run: build ## the auction, at http://127.0.0.1:8080/
 	$(BIN)/weir dev examples/auction

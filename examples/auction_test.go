@@ -227,7 +227,9 @@ func TestAuctionEndsAndReopensWhileNobodyLooks(t *testing.T) {
 			h.Fatalf("ada came back to %+v", in)
 		}
 		h.send(ada, `{"op":"read","id":3}`)
-		h.next(ada, `"kind":"read"`)
+		if got := h.next(ada, `"kind":"read"`); !strings.Contains(got, `"unread":0`) {
+			h.Fatalf("after reading: %s", got)
+		}
 		time.Sleep(20 * time.Second)
 		if next := h.heard(ada, "opened"); next.Round != 2 || next.Bids != 0 || next.Next != 60 || next.Leader != "" {
 			h.Fatalf("reopened as %+v", next)
@@ -256,8 +258,8 @@ func TestAuctionLateBidExtends(t *testing.T) {
 	})
 }
 
-// spec: EDGE-1, HTTP-5
-func TestAuctionShowsTokensAndStreamsToTheirOwnersOnly(t *testing.T) {
+// spec: HTTP-4, HTTP-5
+func TestAuctionRefusesForgedTokensAndBadNames(t *testing.T) {
 	visit(t, func(h house) {
 		if _, err := h.Connect("/live?token=forged"); err == nil || !strings.HasPrefix(err.Error(), "401") {
 			h.Fatalf("a forged token: %v", err)

@@ -20,11 +20,12 @@ import (
 type devCommand struct {
 	App     string   `arg:"" optional:"" default:"." env:"WEIR_APP" help:"The app's folder."`
 	Listen  string   `default:"127.0.0.1:8080" env:"WEIR_LISTEN" help:"Where the app is served."`
-	Admin   string   `default:"127.0.0.1:9090" env:"WEIR_ADMIN" help:"Where health is served."`
+	Admin   string   `default:"127.0.0.1:9090" env:"WEIR_ADMIN" help:"Where health and metrics are served."`
 	Data    string   `env:"WEIR_DATA" help:"The data folder; default: .weir in the app's."`
 	Name    string   `env:"WEIR_APP_NAME" help:"The app's name; default: that of its folder."`
 	Secrets string   `env:"WEIR_SECRETS_DIR" help:"A folder with the app's secrets as files."`
 	Origins []string `env:"WEIR_ORIGINS" help:"Origins beside the app's own that may open websockets."`
+	Proxies []string `env:"WEIR_TRUSTED_PROXIES" help:"Addresses or networks of proxies whose X-Forwarded-For is believed."`
 	Log     string   `default:"info" env:"WEIR_LOG" help:"debug, info, warn or error."`
 	settings.Limits
 }
@@ -64,8 +65,7 @@ func (c *devCommand) Run(p *process) error {
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
 	s, err := standalone.Open(ctx, standalone.Config{App: a, Data: c.Data, Log: log, Listen: listen, Origins: c.Origins, Port: true,
-		Limits: hostd.Limits{Run: c.CallTime, Budget: c.Instructions, Mailbox: c.Mailbox, Awake: settings.RaiseDescriptors(c.Awake), Idle: c.Idle,
-			Database: c.DatabaseBytes, Log: c.LogBytes}})
+		Proxies: c.Proxies, Limits: hostd.LimitsOf(c.Limits)})
 	if err != nil {
 		return fail(errors.Join(err, listen.Close(), admin.Close()))
 	}

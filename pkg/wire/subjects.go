@@ -115,3 +115,6 @@ func ParseConsumer(name string) (follower string, version uint64, err error) {
 
 // MetaFollower is the metadata key of a consumer under which its follower's id stands.
 const MetaFollower = "weir-follower"
+
+// Bucket names the key-value bucket in which an app's services keep who owns what.
+func Bucket(app string) string { return "WEIR_" + shorten(objectid.Escape(app), 40) }

@@ -18,6 +18,7 @@ import (
 	"weir/pkg/app"
 	"weir/pkg/bus"
 	"weir/pkg/objectid"
+	"weir/pkg/obs"
 	"weir/services/gateway/gatewayd"
 	"weir/services/host/hostd"
 	"weir/services/router/routerd"
@@ -31,6 +32,7 @@ type Config struct {
 	Limits  hostd.Limits
 	Listen  net.Listener // where the gateway serves; nil: no gateway
 	Origins []string
+	Proxies []string
 	Port    bool // let NATS listen on a loopback port, and tell the commands where in run.json
 	// Barrier, if it is set, stands in for what makes an object's commits durable. For faults, and to measure.
 	Barrier func(id objectid.ID, sync func() error) error
@@ -48,6 +50,7 @@ type Standalone struct {
 	client  *bus.Client
 	token   string
 	once    sync.Once
+	metrics *obs.Metrics
 	err     error
 }
 
@@ -61,7 +64,7 @@ type RunFile struct {
 
 // Open takes the data folder and starts everything in it. On an error nothing is left running.
 func Open(ctx context.Context, c Config) (s *Standalone, err error) {
-	s = &Standalone{c: c}
+	s = &Standalone{c: c, metrics: obs.New(c.App.Name, "standalone")}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close())
@@ -83,13 +86,13 @@ func Open(ctx context.Context, c Config) (s *Standalone, err error) {
 		return s, err
 	}
 	if s.host, err = open(ctx, s, "host", func(nc *nats.Conn) (*hostd.Host, error) {
-		return hostd.Open(ctx, hostd.Config{App: c.App, NATS: nc, Folder: s.folder, Log: c.Log.With("service", "host"), Limits: c.Limits, Barrier: c.Barrier})
+		return hostd.Open(ctx, hostd.Config{App: c.App, NATS: nc, Folder: s.folder, Log: c.Log.With("service", "host"), Limits: c.Limits, Barrier: c.Barrier, Metrics: s.metrics})
 	}); err != nil {
 		return s, err
 	}
 	if c.Listen != nil {
 		if s.gateway, err = open(ctx, s, "gateway", func(nc *nats.Conn) (*gatewayd.Gateway, error) {
-			return gatewayd.Open(ctx, gatewayd.Config{App: c.App, NATS: nc, Log: c.Log.With("service", "gateway"), Origins: c.Origins})
+			return gatewayd.Open(ctx, gatewayd.Config{App: c.App, NATS: nc, Log: c.Log.With("service", "gateway"), Origins: c.Origins, Proxies: c.Proxies, Metrics: s.metrics})
 		}); err != nil {
 			return s, err
 		}
@@ -170,17 +173,8 @@ func (s *Standalone) Run(ctx context.Context) error {
 	return all
 }
 
-// serve serves HTTP until ctx ends, and says goodbye to sockets.
-func (s *Standalone) serve(ctx context.Context) error {
-	ended := make(chan error, 1)
-	go func() { ended <- s.gateway.Serve(s.c.Listen) }()
-	select {
-	case <-ctx.Done():
-		return errors.Join(s.gateway.Close(), <-ended)
-	case err := <-ended:
-		return fmt.Errorf("standalone: the gateway cannot serve: %w", err)
-	}
-}
+// serve serves HTTP until ctx ends.
+func (s *Standalone) serve(ctx context.Context) error { return s.gateway.Run(ctx, s.c.Listen) }
 
 // Close finishes running calls and stops everything, gateway first. It may be called again.
 func (s *Standalone) Close() error {

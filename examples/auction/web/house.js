@@ -74,11 +74,12 @@ class House extends EventTarget {
   }
 
   // Takes the facts of a lot if they are newer. Events arrive at most once, and by two ways (the lot's and the board's):
-  // a step we have is old, one that is not the next means that something was missed.
+  // a step we have is old, one that is not the next means that something was missed. (The time of opening comes first,
+  // for a house whose data folder was emptied: it counts from one again.)
   take(facts, event = false) {
     const lot = this.lots.get(facts.lot);
-    if (!lot || lot.facts && facts.step <= lot.facts.step) return;
-    const before = lot.facts;
+    const before = lot?.facts;
+    if (!lot || before && (facts.opened < before.opened || facts.opened === before.opened && facts.step <= before.step)) return;
     lot.facts = facts;
     this.#emit("lot", { id: facts.lot, facts, before });
     if (event && before && facts.step !== before.step + 1) this.#emit("missed", { id: facts.lot });

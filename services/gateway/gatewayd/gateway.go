@@ -20,6 +20,7 @@ import (
 	"weir/pkg/app"
 	"weir/pkg/bus"
 	"weir/pkg/objectid"
+	"weir/pkg/obs"
 	"weir/pkg/wire"
 	"weir/services/gateway/internal/fanout"
 	"weir/services/gateway/internal/fetch"
@@ -33,8 +34,10 @@ type Config struct {
 	App     *app.App
 	NATS    *nats.Conn // the gateway's own; Close leaves it open
 	Log     *slog.Logger
-	Origins []string // allowed beside the request's own host, as scheme://host[:port]
-	VMs     int      // handlers that run at once; default 64
+	Origins []string     // allowed beside the request's own host, as scheme://host[:port]
+	Proxies []string     // addresses or networks whose X-Forwarded-For is believed
+	VMs     int          // handlers that run at once; default 64
+	Metrics *obs.Metrics // nil: none
 }
 
 // Gateway is a running gateway service.
@@ -64,17 +67,40 @@ func Open(_ context.Context, c Config) (*Gateway, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gatewayd: %w", err)
 	}
+	trusted, err := parseProxies(c.Proxies)
+	if err != nil {
+		return nil, fmt.Errorf("gatewayd: %w", err)
+	}
 	g := &Gateway{c: c, files: files, sockets: map[*socket.Socket]bool{}, pool: pool.New(c.App, c.VMs, c.Log)}
 	client := bus.NewClient(c.NATS, c.App.Name)
 	g.fanout, g.caller = fanout.New(client, c.Log), caller{client}
-	g.fetch = fetch.New(fetch.Config{App: c.App, Pool: g.pool, Caller: g.caller, Log: c.Log, Remote: remote, Upgrade: g.upgrade})
+	g.fetch = fetch.New(fetch.Config{App: c.App, Pool: g.pool, Caller: g.caller, Log: c.Log, Remote: trusted.remote, Upgrade: g.upgrade})
 	g.upgrader = websocket.Upgrader{ReadBufferSize: 2048, WriteBufferPool: &sync.Pool{}, CheckOrigin: g.allowed,
 		Error: func(w http.ResponseWriter, _ *http.Request, status int, reason error) {
 			http.Error(w, reason.Error(), status)
 		}}
 	g.server = &http.Server{Handler: g, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 120 * time.Second, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug)}
+	if c.Metrics != nil {
+		c.Metrics.Gauge(c.App.Name, "gateway", "weir_sockets", "Open websockets.", func() float64 {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			return float64(len(g.sockets))
+		})
+	}
 	return g, nil
+}
+
+// Run serves until ctx ends, and says goodbye to sockets.
+func (g *Gateway) Run(ctx context.Context, l net.Listener) error {
+	ended := make(chan error, 1)
+	go func() { ended <- g.Serve(l) }()
+	select {
+	case <-ctx.Done():
+		return errors.Join(g.Close(), <-ended)
+	case err := <-ended:
+		return errors.Join(fmt.Errorf("gatewayd: cannot serve: %w", err), g.Close())
+	}
 }
 
 // Serve takes connections until Close. It closes the listener.
@@ -111,7 +137,7 @@ func (g *Gateway) upgrade(w http.ResponseWriter, r *http.Request, u *fetch.Upgra
 		g.c.Log.Debug("a websocket was refused", "error", err)
 		return
 	}
-	s := socket.New(socket.Config{App: g.c.App, Pool: g.pool, Fanout: g.fanout, Caller: g.caller, Log: g.c.Log},
+	s := socket.New(socket.Config{App: g.c.App, Pool: g.pool, Fanout: g.fanout, Caller: g.caller, Log: g.c.Log, Overflowed: g.overflowed},
 		u.Program, u.Identity, u.Seed, ws, g.gone)
 	g.mu.Lock()
 	g.sockets[s] = true
@@ -120,6 +146,12 @@ func (g *Gateway) upgrade(w http.ResponseWriter, r *http.Request, u *fetch.Upgra
 	}
 	g.mu.Unlock()
 	go s.Run()
+}
+
+func (g *Gateway) overflowed() {
+	if g.c.Metrics != nil {
+		g.c.Metrics.Overflowed()
+	}
 }
 
 func (g *Gateway) gone(s *socket.Socket) {
@@ -149,14 +181,6 @@ func (g *Gateway) allowed(r *http.Request) bool {
 		}
 	}
 	return false
-}
-
-func remote(r *http.Request) string {
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	return host
 }
 
 // Close ends sockets with the word to connect again, waits a while for running requests, and stops. It may be called

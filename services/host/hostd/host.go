@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"sync"
 	"time"
@@ -17,15 +18,21 @@ import (
 	"weir/pkg/app"
 	"weir/pkg/bus"
 	"weir/pkg/objectid"
+	"weir/pkg/obs"
+	"weir/pkg/settings"
 	"weir/services/host/internal/object"
+	"weir/services/host/internal/placement"
 	"weir/services/host/internal/wake"
 )
 
 // Limits bound objects; zero values are the defaults.
 type Limits = object.Limits
 
-// Observer is told what happens, for metrics.
-type Observer = object.Observer
+// LimitsOf gives the limits as they were set.
+func LimitsOf(l settings.Limits) Limits {
+	return Limits{Run: l.CallTime, Budget: l.Instructions, Mailbox: l.Mailbox, Awake: settings.RaiseDescriptors(l.Awake), Idle: l.Idle,
+		Database: l.DatabaseBytes, Log: l.LogBytes}
+}
 
 // Config is what a host works with.
 type Config struct {
@@ -34,7 +41,7 @@ type Config struct {
 	Folder  *Folder
 	Log     *slog.Logger
 	Limits  Limits
-	Observe Observer
+	Metrics *obs.Metrics // nil: none
 	// Barrier, if it is set, stands in for what makes an object's commits durable. For faults, and to measure.
 	Barrier func(id objectid.ID, sync func() error) error
 	Stop    time.Duration // how long running calls may take when the host stops; default 15 s
@@ -73,13 +80,40 @@ func Open(ctx context.Context, c Config) (*Host, error) {
 		return nil, fmt.Errorf("hostd: %w", err)
 	}
 	h.wake = list
+	if err := placement.ClaimUntil(ctx, h.js, c.App.Name, h.record(), c.Log); err != nil {
+		return nil, errors.Join(fmt.Errorf("hostd: %w", err), list.Close())
+	}
 	h.outbox = newOutbox(h.client, c.Log)
+	var observe object.Observer
+	if c.Metrics != nil {
+		observe = c.Metrics
+	}
 	h.objects = object.New(object.Config{App: c.App, Dir: filepath.Join(c.Folder.Dir, "objects"), Wake: list, Client: h.client, JS: h.js, Log: c.Log,
-		Limits: c.Limits, Crashed: !clean, Receipt: h.outbox.receipt, End: h.outbox.end, Observe: c.Observe, Barrier: c.Barrier})
+		Limits: c.Limits, Crashed: !clean, Receipt: h.outbox.receipt, End: h.outbox.end, Observe: observe, Barrier: c.Barrier})
+	h.gauges()
 	if err := h.subscribe(); err != nil {
 		return nil, errors.Join(fmt.Errorf("hostd: %w", err), h.Close())
 	}
 	return h, nil
+}
+
+// gauges are the values that are read when they are asked for.
+func (h *Host) gauges() {
+	if h.c.Metrics == nil {
+		return
+	}
+	for name, g := range map[string]struct {
+		help string
+		read func(object.Stats) float64
+	}{
+		"weir_objects_awake":               {"Objects awake.", func(s object.Stats) float64 { return float64(s.Awake) }},
+		"weir_mailbox_depth":               {"Calls that wait at the object with the most.", func(s object.Stats) float64 { return float64(s.Deepest) }},
+		"weir_edges":                       {"Edges of awake publishers.", func(s object.Stats) float64 { return float64(s.Edges) }},
+		"weir_oldest_undelivered_seconds":  {"Age of the oldest event of an awake publisher that a follower has not confirmed.", func(s object.Stats) float64 { return s.Oldest.Seconds() }},
+		"weir_publishers_with_undelivered": {"Publishers with events that were not confirmed, asleep or awake.", func(s object.Stats) float64 { return float64(s.Undelivered) }},
+	} {
+		h.c.Metrics.Gauge(h.c.App.Name, "host", name, g.help, func() float64 { return g.read(h.objects.Stats()) })
+	}
 }
 
 // Run works until ctx ends.
@@ -92,7 +126,14 @@ func (h *Host) Run(ctx context.Context) error {
 	return nil
 }
 
-// watchNATS looks after every publisher as soon as NATS is back: it may have lost what it had.
+// record is what this host claims the objects with.
+func (h *Host) record() placement.Record {
+	name, _ := os.Hostname()
+	return placement.Record{Folder: h.c.Folder.ID, Host: name, Token: h.token}
+}
+
+// watchNATS claims the objects again as soon as NATS is back, and looks after every publisher: NATS may have lost what
+// it had.
 func (h *Host) watchNATS(ctx context.Context) {
 	back := h.c.NATS.StatusChanged(nats.CONNECTED)
 	defer h.c.NATS.RemoveStatusListener(back)
@@ -103,6 +144,9 @@ func (h *Host) watchNATS(ctx context.Context) {
 		case _, ok := <-back:
 			if !ok {
 				return
+			}
+			if err := placement.ClaimUntil(ctx, h.js, h.c.App.Name, h.record(), h.c.Log); err != nil && ctx.Err() == nil {
+				h.c.Log.Error("the objects could not be claimed again", "error", err)
 			}
 			h.objects.NATSBack()
 		}

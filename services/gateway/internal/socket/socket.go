@@ -49,6 +49,8 @@ type Config struct {
 	Fanout *fanout.Fanout
 	Caller app.Caller
 	Log    *slog.Logger
+	// Overflowed is told of a socket that is closed for what it could not take.
+	Overflowed func()
 }
 
 // Socket is one connection.
@@ -178,6 +180,9 @@ func (s *Socket) end(e ending) {
 		return
 	}
 	s.ending = &e
+	if e.By == "overflow" {
+		s.c.Overflowed()
+	}
 	s.startWriter()
 }
 

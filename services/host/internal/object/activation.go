@@ -34,6 +34,9 @@ type activation struct {
 	alarmDue int64
 	stale    bool   // the relay does not know the edges as they are
 	checked  uint64 // the head at the last check
+	oldest   int64  // when the oldest kept event was published; 0: none is kept
+	edges    int
+	counted  uint64 // the version that edges was counted at
 }
 
 // wake opens the object if it sleeps.
@@ -68,7 +71,14 @@ func (o *Object) activate() (*activation, error) {
 		return nil, err
 	}
 	a := &activation{o: o, r: o.r, id: o.id, class: o.r.c.App.Classes[o.id.Class], db: db, links: map[string]*link{}, stale: true}
-	barrier := func() error { return errors.Join(o.r.c.Wake.Sync(), db.Sync()) }
+	barrier := func() error {
+		start := time.Now()
+		err := errors.Join(o.r.c.Wake.Sync(), db.Sync())
+		if o.r.c.Observe != nil {
+			o.r.c.Observe.Barrier(time.Since(start))
+		}
+		return err
+	}
 	a.out = newOutbound(barrier)
 	if o.r.c.Barrier != nil {
 		a.out.sync = func() error { return o.r.c.Barrier(o.id, barrier) }
@@ -264,4 +274,20 @@ func (a *activation) status() relay.Status {
 		s.Followers = append(s.Followers, relay.Follower{Name: name, Version: p.Version, Topics: p.Set().Topics(), Confirmed: p.Confirmed})
 	}
 	return s
+}
+
+// numbers are what metrics say of this object. They are counted again only when edges or the log's end changed.
+func (a *activation) numbers() (edges int, oldest int64) {
+	if a.db.Edges.Head == a.db.Edges.Trimmed {
+		a.oldest = 0
+	} else if a.oldest == 0 {
+		a.oldest, _ = a.db.Oldest()
+	}
+	if a.counted != a.db.Edges.Versions {
+		a.counted, a.edges = a.db.Edges.Versions, 0
+		for _, p := range a.db.Edges.Peers {
+			a.edges += len(p.Edges)
+		}
+	}
+	return a.edges, a.oldest
 }

@@ -29,6 +29,8 @@ type Object struct {
 	sleepy  bool // go to sleep when there is nothing else to do
 	open    bool
 	last    time.Time // of the last turn
+	edges   int       // for metrics, as of the last turn
+	oldest  int64     // likewise: when the oldest unconfirmed event was published, Unix milliseconds; 0: none
 
 	a *activation // the turn's own; set under the lock
 }
@@ -170,6 +172,10 @@ func (o *Object) after() {
 	if o.dropBroken(); o.a == nil {
 		return
 	}
+	edges, oldest := o.a.numbers()
+	o.mu.Lock()
+	o.edges, o.oldest = edges, oldest
+	o.mu.Unlock()
 	if err := o.a.db.Checkpoint(); err != nil {
 		o.r.c.Log.Error("the object's file", "object", o.id.String(), "error", err)
 	}

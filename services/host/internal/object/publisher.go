@@ -241,6 +241,7 @@ func (a *activation) trim() {
 		return
 	}
 	_, after := a.db.Kept()
+	a.oldest = 0 // another one is the oldest now
 	if rel := a.relay; rel != nil {
 		a.out.leave(func(err error) {
 			if err == nil {

@@ -79,6 +79,15 @@ func (db *DB) LastBefore(seq uint64) (map[string]uint64, error) {
 // Kept says how many events the log keeps, and how many bytes they count.
 func (db *DB) Kept() (rows int, bytes int64) { return db.logRows, db.logSize }
 
+// Oldest says when the oldest kept event was published, 0 without one.
+func (db *DB) Oldest() (at int64, err error) {
+	err = db.query("SELECT at FROM _weir_log ORDER BY seq LIMIT 1", func(s *sqlite.Stmt) error {
+		at = s.ColumnInt64(0)
+		return nil
+	})
+	return at, err
+}
+
 // Trim deletes the events through seq.
 func (db *DB) Trim(seq uint64) error {
 	if seq <= db.Edges.Trimmed {
