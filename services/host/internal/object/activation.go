@@ -55,7 +55,7 @@ func (o *Object) wake() error {
 	o.mu.Lock()
 	o.a = a
 	o.open = true
-	o.last = time.Now()
+	o.last, o.used = time.Now(), o.r.turns.Add(1)
 	o.mu.Unlock()
 	if o.r.c.Observe != nil {
 		o.r.c.Observe.Woken(o.id.Class)

@@ -29,6 +29,7 @@ type Object struct {
 	sleepy  bool // go to sleep when there is nothing else to do
 	open    bool
 	last    time.Time // of the last turn
+	used    uint64    // the number of the last turn, over all objects: who has the lowest is idle the longest
 	edges   int       // for metrics, as of the last turn
 	oldest  int64     // likewise: when the oldest unconfirmed event was published, Unix milliseconds; 0: none
 
@@ -133,7 +134,7 @@ func (o *Object) take(it item) {
 	err := o.wake()
 	it.run(o, o.a, err)
 	o.mu.Lock()
-	o.last = time.Now()
+	o.last, o.used = time.Now(), o.r.turns.Add(1)
 	o.mu.Unlock()
 	o.after()
 }

@@ -113,6 +113,7 @@ type Config struct {
 type Registry struct {
 	c        Config
 	alarms   *alarm.Clock
+	turns    atomic.Uint64   // taken so far
 	stopping atomic.Bool     // no object stays awake that has nothing to do
 	base     context.Context // of every turn; cancelled when a stop takes too long
 	cancel   context.CancelFunc
@@ -235,7 +236,7 @@ func (r *Registry) makeRoom() {
 	var oldest *Object
 	for _, o := range r.objects {
 		o.mu.Lock()
-		if o.open && !o.running && !o.sleepy && (oldest == nil || o.last.Before(oldest.last)) {
+		if o.open && !o.running && !o.sleepy && (oldest == nil || o.used < oldest.used) {
 			oldest = o
 		}
 		o.mu.Unlock()
