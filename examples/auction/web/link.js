@@ -7,7 +7,7 @@ const first = 400, most = 15000; // milliseconds between attempts
 export class Link extends EventTarget {
   #url; #socket; #timer; #failures = 0; #next = 1; #waiting = new Map();
 
-  // url gives the address for each attempt, or null to stay closed.
+  // url gives the address, for each attempt anew.
   constructor(url) {
     super();
     this.#url = url;

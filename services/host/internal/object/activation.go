@@ -129,6 +129,7 @@ func (a *activation) begin() {
 	if a.last == nil {
 		a.last = map[string]uint64{}
 	}
+	a.r.wokenUp(a)
 	if e := &a.db.Edges; e.Head > e.Trimmed {
 		a.tellRelay(nil)
 	}
@@ -181,6 +182,7 @@ func (o *Object) sleep() {
 	}
 	a.out.drain()
 	a.settle()
+	o.r.rememberAsleep(a)
 	o.close(a.db.Edges.Head == a.db.Edges.Trimmed)
 }
 

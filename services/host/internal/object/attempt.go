@@ -62,6 +62,7 @@ func (a *activation) attempt(l *link, e edge.Event, again bool) outcome {
 	if err != nil {
 		if again {
 			l.c.Attempts.Error = err.Error()
+			l.c.Attempts.Next = now() + edge.Backoff(l.c.Attempts.Count) // it was counted before the handler ran
 			a.saveAttempts(l)
 		} else {
 			a.count(l, err.Error())

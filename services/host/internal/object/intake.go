@@ -99,6 +99,9 @@ func (r *Registry) Deliver(follower objectid.ID, d *Incoming) {
 		d.term()
 		return
 	}
+	if r.passAsleep(follower, d) {
+		return
+	}
 	if !r.enqueue(follower, d, false) {
 		d.nak(time.Second)
 	}

@@ -120,6 +120,7 @@ type Registry struct {
 
 	mu      sync.Mutex // guards what follows; taken before an object's
 	objects map[objectid.ID]*Object
+	dormant map[objectid.ID]*dormant
 	awake   int
 	opened  map[objectid.ID]bool // since the start, if the last process crashed
 	closing bool
@@ -130,7 +131,7 @@ type Registry struct {
 // New makes a registry. Run must be running for alarms and sleep.
 func New(c Config) *Registry {
 	c.Limits.defaults()
-	r := &Registry{c: c, objects: map[objectid.ID]*Object{}, opened: map[objectid.ID]bool{}}
+	r := &Registry{c: c, objects: map[objectid.ID]*Object{}, opened: map[objectid.ID]bool{}, dormant: map[objectid.ID]*dormant{}}
 	r.idle.L = &r.mu
 	r.base, r.cancel = context.WithCancel(context.Background())
 	r.alarms = alarm.New(r.Alarm)
