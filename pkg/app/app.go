@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"weir/pkg/luavm"
 )
@@ -61,6 +62,7 @@ type Connection struct {
 	Name     string
 	Handlers map[string]bool // open, frame, event, close, timer
 	Forward  bool            // event = "forward"
+	Every    time.Duration   // between the ticks of its timer
 }
 
 // Options are what an app needs from outside.

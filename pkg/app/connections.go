@@ -1,6 +1,8 @@
 package app
 
 import (
+	"time"
+
 	lua "github.com/yuin/gopher-lua"
 
 	"weir/pkg/objectid"
@@ -58,7 +60,7 @@ func (l *loader) timer(at place, c *Connection, v lua.LValue) {
 		l.wrong(at, "%s.timer.run must be a function, not a %s", c.Name, t.RawGetString("run").Type())
 		return
 	}
-	c.Handlers["timer"] = true
+	c.Handlers["timer"], c.Every = true, time.Duration(ms)*time.Millisecond
 }
 
 func (l *loader) on(at place, name string, fn lua.LValue, again bool) {

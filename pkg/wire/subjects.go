@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"weir/pkg/objectid"
 )
@@ -52,6 +53,15 @@ func (s Subjects) AllEnds(token string) string { return s.prefix + "end.*." + to
 // Deliver is the deliver subject of the consumers whose followers live in partition p. It is literal: a wildcard
 // subscription does not wake a push consumer.
 func (s Subjects) Deliver(p int) string { return s.prefix + "dlv." + strconv.Itoa(p) }
+
+// Gateways is where gateways tell their ids, every GatewayEvery, while they live.
+func (s Subjects) Gateways() string { return s.prefix + "gateways" }
+
+// A gateway that was silent for GatewaySilence is gone.
+const (
+	GatewayEvery   = 10 * time.Second
+	GatewaySilence = 35 * time.Second
+)
 
 // Route is where routers take operation op.
 func (s Subjects) Route(op string) string { return s.prefix + "route." + op }

@@ -93,6 +93,11 @@ func Open(_ context.Context, c Config) (*Gateway, error) {
 
 // Run serves until ctx ends, and says goodbye to sockets.
 func (g *Gateway) Run(ctx context.Context, l net.Listener) error {
+	var running sync.WaitGroup
+	defer running.Wait()
+	alive, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	running.Go(func() { g.fanout.Present(alive) })
 	ended := make(chan error, 1)
 	go func() { ended <- g.Serve(l) }()
 	select {
@@ -183,17 +188,37 @@ func (g *Gateway) allowed(r *http.Request) bool {
 	return false
 }
 
+// goodbyePace is how many sockets a second are told to connect again when the gateway stops, so that they do not all
+// come to the next one at once; goodbyeMost bounds the time that takes.
+const (
+	goodbyePace = 500
+	goodbyeMost = 10 * time.Second
+)
+
+// goodbye tells every socket to connect again, spread over time.
+func (g *Gateway) goodbye() {
+	g.mu.Lock()
+	g.closing = true
+	all := make([]*socket.Socket, 0, len(g.sockets))
+	for s := range g.sockets {
+		all = append(all, s)
+	}
+	g.mu.Unlock()
+	between := min(time.Second/goodbyePace, goodbyeMost/time.Duration(max(1, len(all))))
+	next := time.NewTicker(max(between, time.Microsecond))
+	defer next.Stop()
+	for _, s := range all {
+		s.Stop()
+		<-next.C
+	}
+}
+
 // Close ends sockets with the word to connect again, waits a while for running requests, and stops. It may be called
 // again.
 func (g *Gateway) Close() error {
 	var err error
 	g.once.Do(func() {
-		g.mu.Lock()
-		g.closing = true
-		for s := range g.sockets {
-			s.Stop()
-		}
-		g.mu.Unlock()
+		g.goodbye()
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
 		err = g.server.Shutdown(ctx)

@@ -27,7 +27,8 @@ func (h *Host) subscribe() error {
 	for _, x := range []struct {
 		subject string
 		handle  nats.MsgHandler
-	}{{s.Calls(h.token), h.call}, {s.Edges(h.token), h.edge}, {s.AllReceipts(h.token), h.receipts}, {s.AllEnds(h.token), h.ends}} {
+	}{{s.Calls(h.token), h.call}, {s.Edges(h.token), h.edge}, {s.AllReceipts(h.token), h.receipts}, {s.AllEnds(h.token), h.ends},
+		{s.Gateways(), func(m *nats.Msg) { h.objects.GatewayLives(string(m.Data)) }}} {
 		if err := on(&h.subs, x.subject, x.handle); err != nil {
 			return err
 		}

@@ -82,6 +82,22 @@ func New(client *bus.Client, log *slog.Logger) *Fanout {
 	return f
 }
 
+// Present tells hosts that this gateway lives, until ctx ends: the edges of one that is silent no longer count.
+func (f *Fanout) Present(ctx context.Context) {
+	t := time.NewTicker(wire.GatewayEvery)
+	defer t.Stop()
+	for {
+		if err := f.client.NATS.Publish(f.client.Subjects.Gateways(), []byte(f.id)); err != nil {
+			f.log.Debug("hosts were not told that this gateway lives", "error", err)
+		}
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 // feed gives a publisher's feed, subscribed.
 func (f *Fanout) feed(publisher objectid.ID) (*feed, error) {
 	f.mu.Lock()

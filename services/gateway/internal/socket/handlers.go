@@ -50,6 +50,8 @@ func (s *Socket) runOn(ctx context.Context, in *app.Instance, it item) bool {
 			return true
 		}
 		args = append(args, v)
+	case "timer":
+		args = append(args, lua.LNumber(s.missedTicks()))
 	case "event":
 		v, err := eventTable(in, it.event.Event)
 		if err != nil {

@@ -74,6 +74,8 @@ type Socket struct {
 	ending    *ending
 	state     []byte // conn.state as JSON
 	follows   map[objectid.ID]bool
+	ticking   bool // a tick is in the inbox
+	missed    int  // ticks since that one
 	work      sync.WaitGroup
 }
 
@@ -120,6 +122,9 @@ func (s *Socket) Run() {
 		s.push(item{handler: "open"})
 	}
 	s.ping()
+	if s.program.Handlers["timer"] {
+		s.tick(time.Now(), 1)
+	}
 	for {
 		kind, data, err := s.ws.ReadMessage()
 		if err != nil {

@@ -270,7 +270,7 @@ func (a *activation) status() relay.Status {
 	s := relay.Status{Head: e.Head, Trimmed: e.Trimmed, Token: a.db.Token}
 	for name, p := range e.Peers {
 		if !edge.IsFollower(name) {
-			s.Sockets = true
+			s.Sockets = s.Sockets || !a.r.presence.gone(name)
 			continue
 		}
 		s.Followers = append(s.Followers, relay.Follower{Name: name, Version: p.Version, Topics: p.Set().Topics(), Confirmed: p.Confirmed})

@@ -142,6 +142,9 @@ func (a *activation) edgeRows(topic string) []wire.EdgeRow {
 	e := &a.db.Edges
 	var rows []wire.EdgeRow
 	for name, p := range e.Peers {
+		if !edge.IsFollower(name) && a.r.presence.gone(name) {
+			continue // a ghost
+		}
 		for _, ed := range p.Set().Edges {
 			if topic != "" && ed.Topic != topic {
 				continue

@@ -117,6 +117,7 @@ type Registry struct {
 	stopping atomic.Bool     // no object stays awake that has nothing to do
 	base     context.Context // of every turn; cancelled when a stop takes too long
 	cancel   context.CancelFunc
+	presence *presence
 
 	mu      sync.Mutex // guards what follows; taken before an object's
 	objects map[objectid.ID]*Object
@@ -131,7 +132,7 @@ type Registry struct {
 // New makes a registry. Run must be running for alarms and sleep.
 func New(c Config) *Registry {
 	c.Limits.defaults()
-	r := &Registry{c: c, objects: map[objectid.ID]*Object{}, opened: map[objectid.ID]bool{}, dormant: map[objectid.ID]*dormant{}}
+	r := &Registry{c: c, objects: map[objectid.ID]*Object{}, opened: map[objectid.ID]bool{}, dormant: map[objectid.ID]*dormant{}, presence: newPresence()}
 	r.idle.L = &r.mu
 	r.base, r.cancel = context.WithCancel(context.Background())
 	r.alarms = alarm.New(r.Alarm)
@@ -160,6 +161,7 @@ func (r *Registry) Run(ctx context.Context) {
 			return
 		case <-check.C:
 			r.CheckAll()
+			r.pruneGhosts()
 		case <-sweep.C:
 			r.sweep(n%5 == 0)
 		}
@@ -177,6 +179,7 @@ func (r *Registry) CheckAll() {
 
 // NATSBack makes every publisher doubt what it knows of NATS, and look at once if it has events that were not confirmed.
 func (r *Registry) NATSBack() {
+	r.presence.restart()
 	r.mu.Lock()
 	for _, o := range r.objects {
 		o.mu.Lock()
