@@ -2,6 +2,7 @@ package luavm
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/yuin/gopher-lua/ast"
@@ -154,13 +155,14 @@ func (r *rewriter) concat(e *ast.StringConcatOpExpr) ast.Expr {
 	return call(e, opConcatN, n, t)
 }
 
-// assign replaces stores under computed keys, and keeps calls away from where they are compiled wrongly. A single one becomes set(t, k, v). Of several, targets and values are
-// evaluated into locals first, as Lua does.
+// assign replaces stores under computed keys, and keeps calls away from where they are compiled wrongly. A single one
+// becomes set(t, k, v). Of several, targets and values are evaluated into locals first, as Lua does and gopher-lua does
+// not: it compiles a, b = b, a into the targets' own registers.
 func (r *rewriter) assign(s *ast.AssignStmt) ast.Stmt {
 	if len(s.Lhs) == 1 && len(s.Rhs) == 1 {
 		loosen(s.Rhs[0])
 	}
-	computed := false
+	computed := len(s.Lhs) > 1 || len(s.Rhs) > 1
 	for _, x := range s.Rhs {
 		computed = computed || adjusted(x)
 	}
@@ -207,7 +209,12 @@ func (r *rewriter) assign(s *ast.AssignStmt) ast.Stmt {
 	}
 	place(targets, s)
 	place(values, s)
-	do := &ast.DoBlockStmt{Stmts: append([]ast.Stmt{targets, values}, stores...)}
+	stmts := []ast.Stmt{values}
+	if len(targets.Names) > 0 {
+		stmts = []ast.Stmt{targets, values}
+	}
+	slices.Reverse(stores) // the last target first, as Lua 5.1 does it
+	do := &ast.DoBlockStmt{Stmts: append(stmts, stores...)}
 	place(do, s)
 	return do
 }
