@@ -13,9 +13,10 @@ import (
 
 // Instance is the app loaded into one VM. It is not safe for concurrent use.
 type Instance struct {
-	VM     *luavm.VM
-	App    *App
-	Caller Caller // nil while nothing may be called
+	VM      *luavm.VM
+	App     *App
+	Caller  Caller  // nil while nothing may be called
+	Buckets Buckets // likewise
 
 	classes      map[string]*lua.LTable
 	connections  map[string]*lua.LTable
@@ -68,6 +69,7 @@ func (a *App) setup(in *Instance) error {
 	in.VM.SetGlobal("on", L.NewFunction(in.luaOn))
 	in.VM.SetGlobal("secret", L.NewFunction(in.luaSecret))
 	in.VM.SetGlobal("require", L.NewFunction(in.luaRequire))
+	in.VM.SetGlobal("kv", L.NewFunction(in.luaKV))
 	in.VM.SetGlobal("getfile", L.NewFunction(in.luaGetfile))
 	if a.options.Library != nil {
 		return a.options.Library(in)

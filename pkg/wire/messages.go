@@ -75,6 +75,11 @@ type StreamRequest struct {
 	Before    uint64 `json:"before,omitempty"` // of a purge: delete what is older
 }
 
+// BucketRequest asks a router for a key-value bucket of the app; a StreamReply answers it.
+type BucketRequest struct {
+	Name string `json:"name"`
+}
+
 // StreamReply answers it. Missing: NATS answered that there is none. Offline: it answers, but the stream does not.
 type StreamReply struct {
 	Last    uint64 `json:"last"`

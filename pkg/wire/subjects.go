@@ -72,6 +72,7 @@ const (
 	RouteStream   = "stream"   // StreamRequest: make a stream, or look it up
 	RouteDelete   = "delete"   // StreamRequest: delete a stream
 	RoutePurge    = "purge"    // StreamRequest: delete a stream's head
+	RouteBucket   = "bucket"   // BucketRequest: make a bucket of an app, or find it standing
 	RouteConsumer = "consumer" // ConsumerRequest: make a consumer, or find it standing
 )
 
@@ -128,3 +129,6 @@ const MetaFollower = "weir-follower"
 
 // Bucket names the key-value bucket in which an app's services keep who owns what.
 func Bucket(app string) string { return "WEIR_" + shorten(objectid.Escape(app), 40) }
+
+// AppBucket names one of the app's own buckets: kv "name".
+func AppBucket(app, name string) string { return Bucket(app) + "_kv_" + objectid.Escape(name) }

@@ -49,6 +49,7 @@ type Gateway struct {
 	fetch    *fetch.Handler
 	server   *http.Server
 	caller   caller
+	buckets  *bus.KV
 	upgrader websocket.Upgrader
 	once     sync.Once
 
@@ -73,8 +74,11 @@ func Open(_ context.Context, c Config) (*Gateway, error) {
 	}
 	g := &Gateway{c: c, files: files, sockets: map[*socket.Socket]bool{}, pool: pool.New(c.App, c.VMs, c.Log)}
 	client := bus.NewClient(c.NATS, c.App.Name)
+	if g.buckets, err = bus.NewKV(client, c.App.Name); err != nil {
+		return nil, fmt.Errorf("gatewayd: %w", err)
+	}
 	g.fanout, g.caller = fanout.New(client, c.Log), caller{client}
-	g.fetch = fetch.New(fetch.Config{App: c.App, Pool: g.pool, Caller: g.caller, Log: c.Log, Remote: trusted.remote, Upgrade: g.upgrade})
+	g.fetch = fetch.New(fetch.Config{App: c.App, Pool: g.pool, Caller: g.caller, Buckets: g.buckets, Log: c.Log, Remote: trusted.remote, Upgrade: g.upgrade})
 	g.upgrader = websocket.Upgrader{ReadBufferSize: 2048, WriteBufferPool: &sync.Pool{}, CheckOrigin: g.allowed,
 		Error: func(w http.ResponseWriter, _ *http.Request, status int, reason error) {
 			http.Error(w, reason.Error(), status)
@@ -142,7 +146,7 @@ func (g *Gateway) upgrade(w http.ResponseWriter, r *http.Request, u *fetch.Upgra
 		g.c.Log.Debug("a websocket was refused", "error", err)
 		return
 	}
-	s := socket.New(socket.Config{App: g.c.App, Pool: g.pool, Fanout: g.fanout, Caller: g.caller, Log: g.c.Log, Overflowed: g.overflowed},
+	s := socket.New(socket.Config{App: g.c.App, Pool: g.pool, Fanout: g.fanout, Caller: g.caller, Buckets: g.buckets, Log: g.c.Log, Overflowed: g.overflowed},
 		u.Program, u.Identity, u.Seed, ws, g.gone)
 	g.mu.Lock()
 	g.sockets[s] = true

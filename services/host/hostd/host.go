@@ -75,6 +75,10 @@ func Open(ctx context.Context, c Config) (*Host, error) {
 	if h.js, err = jetstream.New(c.NATS, jetstream.WithPublishAsyncMaxPending(1<<16), jetstream.WithPublishAsyncTimeout(5*time.Second)); err != nil {
 		return nil, fmt.Errorf("hostd: %w", err)
 	}
+	kv, err := bus.NewKV(h.client, c.App.Name)
+	if err != nil {
+		return nil, fmt.Errorf("hostd: %w", err)
+	}
 	list, clean, err := wake.Open(filepath.Join(c.Folder.Dir, "wake.db"))
 	if err != nil {
 		return nil, fmt.Errorf("hostd: %w", err)
@@ -88,7 +92,7 @@ func Open(ctx context.Context, c Config) (*Host, error) {
 	if c.Metrics != nil {
 		observe = c.Metrics
 	}
-	h.objects = object.New(object.Config{App: c.App, Dir: filepath.Join(c.Folder.Dir, "objects"), Wake: list, Client: h.client, JS: h.js, Log: c.Log,
+	h.objects = object.New(object.Config{App: c.App, Dir: filepath.Join(c.Folder.Dir, "objects"), Wake: list, Client: h.client, Buckets: kv, JS: h.js, Log: c.Log,
 		Limits: c.Limits, Crashed: !clean, Receipt: h.outbox.receipt, End: h.outbox.end, Observe: observe, Barrier: c.Barrier})
 	h.gauges()
 	if err := h.subscribe(); err != nil {

@@ -54,6 +54,7 @@ func Open(_ context.Context, c Config) (*Router, error) {
 		wire.RouteStream:   decode(a.Stream),
 		wire.RouteDelete:   decode(a.Delete),
 		wire.RoutePurge:    decode(a.Purge),
+		wire.RouteBucket:   decode(a.Bucket),
 		wire.RouteConsumer: decode(a.Consumer),
 	} {
 		sub, err := c.NATS.QueueSubscribe(client.Subjects.Route(op), "routers", r.serve(handle))

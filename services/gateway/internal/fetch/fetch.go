@@ -37,11 +37,12 @@ type Upgrade struct {
 
 // Config is what a Handler works with.
 type Config struct {
-	App    *app.App
-	Pool   *pool.Pool
-	Caller app.Caller
-	Log    *slog.Logger
-	Remote func(*http.Request) string // the client's address
+	App     *app.App
+	Pool    *pool.Pool
+	Caller  app.Caller
+	Buckets app.Buckets
+	Log     *slog.Logger
+	Remote  func(*http.Request) string // the client's address
 	// Upgrade takes over a request whose handler returned an upgrade.
 	Upgrade func(http.ResponseWriter, *http.Request, *Upgrade)
 }
@@ -75,7 +76,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, err)
 		return
 	}
-	in.Caller = h.c.Caller
+	in.Caller, in.Buckets = h.c.Caller, h.c.Buckets
 	answer, upgrade, err := h.run(ctx, in, r, body)
 	h.c.Pool.Put(in, err == nil)
 	switch {

@@ -52,7 +52,7 @@ func (p *Pool) Get(ctx context.Context) (*app.Instance, error) {
 
 // Put gives a VM back. good: it may serve again.
 func (p *Pool) Put(in *app.Instance, good bool) {
-	in.Caller = nil
+	in.Caller, in.Buckets = nil, nil
 	p.mu.Lock()
 	if good && !p.closed {
 		p.free = append(p.free, in)

@@ -24,7 +24,7 @@ func (s *Socket) handle(it item) {
 		s.failed(it.handler, err)
 		return
 	}
-	in.Caller = s.c.Caller
+	in.Caller, in.Buckets = s.c.Caller, s.c.Buckets
 	good := s.runOn(ctx, in, it)
 	s.c.Pool.Put(in, good)
 }

@@ -44,11 +44,12 @@ const (
 
 // Config is what sockets work with.
 type Config struct {
-	App    *app.App
-	Pool   *pool.Pool
-	Fanout *fanout.Fanout
-	Caller app.Caller
-	Log    *slog.Logger
+	App     *app.App
+	Pool    *pool.Pool
+	Fanout  *fanout.Fanout
+	Caller  app.Caller
+	Buckets app.Buckets
+	Log     *slog.Logger
 	// Overflowed is told of a socket that is closed for what it could not take.
 	Overflowed func()
 }

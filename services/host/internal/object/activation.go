@@ -152,7 +152,7 @@ func (a *activation) instance() (*app.Instance, error) {
 	if err != nil {
 		return nil, err
 	}
-	in.Caller = (*caller)(a)
+	in.Caller, in.Buckets = (*caller)(a), (*buckets)(a)
 	a.in = in
 	a.state = newStateBinding(a, in)
 	return in, nil

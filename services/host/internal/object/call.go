@@ -103,6 +103,37 @@ func (c *caller) CallObject(ctx context.Context, id objectid.ID, method string, 
 	return a.r.c.Client.Call(ctx, wire.CallRequest{To: id.String(), Method: method, Args: args, Chain: t.chain, RunMS: time.Until(deadline(ctx)).Milliseconds()})
 }
 
+// buckets are kv as a turn uses it: what it writes shows what it has seen, and waits like a call.
+type buckets activation
+
+// Get implements app.Buckets.
+func (b *buckets) Get(ctx context.Context, bucket, key string) ([]byte, bool, error) {
+	return (*activation)(b).r.c.Buckets.Get(ctx, bucket, key)
+}
+
+// List implements app.Buckets.
+func (b *buckets) List(ctx context.Context, bucket, prefix, cursor string, limit int) ([]string, bool, error) {
+	return (*activation)(b).r.c.Buckets.List(ctx, bucket, prefix, cursor, limit)
+}
+
+// Set implements app.Buckets.
+func (b *buckets) Set(ctx context.Context, bucket, key string, data []byte) error {
+	a := (*activation)(b)
+	if err := a.leaveFirst(ctx); err != nil {
+		return err
+	}
+	return a.r.c.Buckets.Set(ctx, bucket, key, data)
+}
+
+// Delete implements app.Buckets.
+func (b *buckets) Delete(ctx context.Context, bucket, key string) error {
+	a := (*activation)(b)
+	if err := a.leaveFirst(ctx); err != nil {
+		return err
+	}
+	return a.r.c.Buckets.Delete(ctx, bucket, key)
+}
+
 // leaveFirst waits until all that this object committed is durable.
 func (a *activation) leaveFirst(ctx context.Context) error {
 	if err := a.out.wait(ctx); err != nil {

@@ -98,6 +98,7 @@ type Config struct {
 	Dir     string // the data folder's objects/
 	Wake    *wake.List
 	Client  *bus.Client
+	Buckets app.Buckets
 	JS      jetstream.JetStream
 	Log     *slog.Logger
 	Limits  Limits

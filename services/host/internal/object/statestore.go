@@ -5,6 +5,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"weir/pkg/app"
 	"weir/pkg/luavm"
 	"weir/pkg/value"
 	"weir/pkg/wire"
@@ -65,20 +66,11 @@ func (s *stateBinding) storeDelete(L *lua.LState) int {
 
 // storeList is state.store:list{ prefix, limit, cursor }: { items, cursor }, in key order.
 func (s *stateBinding) storeList(L *lua.LState) int {
-	prefix, cursor, limit := "", "", 100
-	if o, ok := L.Get(2).(*lua.LTable); ok {
-		prefix = optText(L, o, "prefix")
-		cursor = optText(L, o, "cursor")
-		if n, ok := o.RawGetString("limit").(lua.LNumber); ok {
-			limit = int(n)
-		}
-	} else if L.Get(2) != lua.LNil {
-		luavm.Raise(L, wire.Errorf(wire.BadValue, "list takes a table: list{ prefix = …, limit = …, cursor = … }"))
+	o, err := app.ReadListOptions(L.Get(2))
+	if err != nil {
+		luavm.Raise(L, err)
 	}
-	if limit < 1 || limit > 1000 {
-		luavm.Raise(L, wire.Errorf(wire.BadValue, "limit is from 1 to 1000"))
-	}
-	items, more, err := s.a.db.List(prefix, cursor, limit)
+	items, more, err := s.a.db.List(o.Prefix, o.Cursor, o.Limit)
 	if err != nil {
 		s.sqlRaise(L, err)
 	}
@@ -88,29 +80,13 @@ func (s *stateBinding) storeList(L *lua.LState) int {
 		if err != nil {
 			luavm.Raise(L, err)
 		}
-		t := L.NewTable()
-		t.RawSetString("key", lua.LString(item.Key))
-		t.RawSetString("value", v)
-		list.RawSetInt(i+1, t)
+		list.RawSetInt(i+1, app.ListItem(L, item.Key, v))
 		s.a.t.meter.Built(int64(len(item.Data)))
 	}
-	out := L.NewTable()
-	out.RawSetString("items", list)
+	cursor := ""
 	if more {
-		out.RawSetString("cursor", lua.LString(items[len(items)-1].Key))
+		cursor = items[len(items)-1].Key
 	}
-	L.Push(out)
+	L.Push(app.ListResult(L, list, cursor))
 	return 1
-}
-
-func optText(L *lua.LState, o *lua.LTable, key string) string {
-	switch v := o.RawGetString(key).(type) {
-	case *lua.LNilType:
-		return ""
-	case lua.LString:
-		return string(v)
-	default:
-		luavm.Raise(L, wire.Errorf(wire.BadValue, "%s is a string, not a %s", key, v.Type()))
-		return ""
-	}
 }

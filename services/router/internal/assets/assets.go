@@ -112,6 +112,19 @@ func (k *Keeper) Purge(ctx context.Context, req wire.StreamRequest) wire.StreamR
 	return wire.StreamReply{Last: s.CachedInfo().State.LastSeq}
 }
 
+// Bucket makes a key-value bucket of the app, or finds it standing.
+func (k *Keeper) Bucket(ctx context.Context, req wire.BucketRequest) wire.StreamReply {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	if req.Name == "" || len(req.Name) > 64 {
+		return wire.StreamReply{Error: wire.Errorf(wire.BadName, "the name of a bucket has 1 to 64 bytes, not %d", len(req.Name))}
+	}
+	if _, err := k.js.CreateKeyValue(ctx, jetstream.KeyValueConfig{Bucket: wire.AppBucket(k.app, req.Name)}); err != nil && !errors.Is(err, jetstream.ErrBucketExists) {
+		return wire.StreamReply{Error: unavailable(err)}
+	}
+	return wire.StreamReply{}
+}
+
 // Consumer makes the consumer of a follower's edge-set version, or finds it standing.
 func (k *Keeper) Consumer(ctx context.Context, req wire.ConsumerRequest) wire.ConsumerReply {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
