@@ -54,7 +54,7 @@ func (a *activation) transact(ctx context.Context, chain []string, do func(t *tu
 		if err = a.prepare(t); err == nil {
 			err = do(t)
 		}
-		if err == nil && ctx.Err() != nil {
+		if end, ok := ctx.Deadline(); err == nil && ok && !time.Now().Before(end) {
 			err = luavm.ErrTimeout // noticed by nothing in the code itself
 		}
 		if err == nil && a.db.Ended() {
