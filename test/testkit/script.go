@@ -33,6 +33,7 @@ import (
 //	sleep                               more than the idle time passes, so that every object sleeps
 //	connect NAME /path                  open a websocket (! and ~ as with call)
 //	send NAME JSON                      send a frame
+//	raw NAME binary|text …|big          send a frame that is no JSON text
 //	recv NAME JSON                      the next frame must equal this; "recv NAME ~ regexp" must match
 //	quiet NAME                          there must be no further frame
 //	closed NAME CODE [regexp]           the socket must have been closed with this code

@@ -13,15 +13,21 @@ import (
 
 // Socket is a test's websocket. A goroutine reads it, so that nothing stands still because the test does not.
 type Socket struct {
-	ws     *websocket.Conn
-	frames chan string
-	ended  chan error
+	ws       *websocket.Conn
+	frames   chan string
+	ended    chan error
+	patience time.Duration // of Next
 }
 
 // Connect opens a websocket at a path.
 func (s *System) Connect(path string) (*Socket, error) {
-	d := websocket.Dialer{NetDialContext: s.listen.Dial, HandshakeTimeout: 10 * time.Second}
-	ws, resp, err := d.Dial("ws://app.test"+path, nil)
+	return DialSocket(s.listen, path, nil)
+}
+
+// DialSocket opens a websocket at a listener, with further headers.
+func DialSocket(l *Pipe, path string, header http.Header) (*Socket, error) {
+	d := websocket.Dialer{NetDialContext: l.Dial, HandshakeTimeout: 10 * time.Second}
+	ws, resp, err := d.Dial("ws://app.test"+path, header)
 	if resp != nil {
 		defer resp.Body.Close()
 	}
@@ -32,7 +38,7 @@ func (s *System) Connect(path string) (*Socket, error) {
 		}
 		return nil, err
 	}
-	c := &Socket{ws: ws, frames: make(chan string, 100_000), ended: make(chan error, 1)}
+	c := &Socket{ws: ws, frames: make(chan string, 100_000), ended: make(chan error, 1), patience: time.Second}
 	go func() {
 		for {
 			_, data, err := ws.ReadMessage()
@@ -47,7 +53,7 @@ func (s *System) Connect(path string) (*Socket, error) {
 	return c, nil
 }
 
-// Next gives the next frame, waiting up to a virtual second for it.
+// Next gives the next frame, waiting a virtual while for it.
 func (c *Socket) Next() (string, error) {
 	select {
 	case f, ok := <-c.frames:
@@ -57,13 +63,26 @@ func (c *Socket) Next() (string, error) {
 			return "", err
 		}
 		return f, nil
-	case <-time.After(time.Second):
+	case <-time.After(c.patience):
 		return "", fmt.Errorf("no frame")
 	}
 }
 
 // Send sends a text frame.
 func (c *Socket) Send(text string) error {
+	return c.ws.WriteMessage(websocket.TextMessage, []byte(text))
+}
+
+// Raw sends a frame that a well-behaved client does not: binary, text that may be no JSON, or one over the size limit.
+func (c *Socket) Raw(kind, text string) error {
+	switch kind {
+	case "binary":
+		return c.ws.WriteMessage(websocket.BinaryMessage, []byte{1, 2, 3})
+	case "big":
+		// The server stops reading in the middle: that the write fails is no matter.
+		_ = c.ws.WriteMessage(websocket.TextMessage, []byte(`"`+strings.Repeat("x", 300<<10)+`"`))
+		return nil
+	}
 	return c.ws.WriteMessage(websocket.TextMessage, []byte(text))
 }
 
@@ -98,4 +117,23 @@ func (s *System) Request(method, path, body string, header http.Header) (int, ht
 	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
 	return resp.StatusCode, resp.Header, string(data), err
+}
+
+// DialSilent opens a websocket that takes what comes and never answers a ping.
+func DialSilent(l *Pipe, path string) (*Socket, error) {
+	d := websocket.Dialer{NetDialContext: l.Dial, HandshakeTimeout: 10 * time.Second}
+	ws, resp, err := d.Dial("ws://app.test"+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	ws.SetPingHandler(func(string) error { return nil })
+	go func() {
+		for {
+			if _, _, err := ws.ReadMessage(); err != nil {
+				return
+			}
+		}
+	}()
+	return &Socket{ws: ws}, nil
 }

@@ -82,7 +82,7 @@ func (r *runner) step(text string, not bool) {
 		for _, line := range r.expect("~") {
 			r.match(line[1:], out[0])
 		}
-	case "send", "recv", "quiet", "closed", "close":
+	case "send", "recv", "quiet", "closed", "close", "raw":
 		r.socket(word, rest)
 	default:
 		r.fatal("no such step")
@@ -140,6 +140,11 @@ func (r *runner) socket(word, rest string) {
 	switch word {
 	case "send":
 		if err := c.Send(arg); err != nil {
+			r.fatal("%v", err)
+		}
+	case "raw":
+		kind, text, _ := strings.Cut(arg, " ")
+		if err := c.Raw(kind, text); err != nil {
 			r.fatal("%v", err)
 		}
 	case "recv":

@@ -166,3 +166,6 @@ func (s *System) Edges(id string) wire.EdgesReply {
 	}
 	return e
 }
+
+// Listener is where the system's gateway serves.
+func (s *System) Listener() *Pipe { return s.listen }

@@ -22,10 +22,11 @@ import (
 
 // Bounds of one request.
 const (
-	maxBody   = 10 << 20
-	within    = 30 * time.Second
-	budget    = 10_000_000
-	maxAnswer = 10 << 20
+	maxBody    = 10 << 20
+	within     = 30 * time.Second
+	roomWithin = 5 * time.Second // for a VM; then the client is told to come again
+	budget     = 10_000_000
+	maxAnswer  = 10 << 20
 )
 
 // Upgrade is what request:upgrade asked for.
@@ -71,7 +72,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	in, err := h.c.Pool.Get(ctx)
+	waiting, got := context.WithTimeout(ctx, roomWithin)
+	in, err := h.c.Pool.Get(waiting)
+	got()
 	if err != nil {
 		h.refuse(w, r, err)
 		return
