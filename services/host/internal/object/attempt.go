@@ -62,7 +62,7 @@ func (a *activation) attempt(l *link, e edge.Event, again bool) outcome {
 	if err != nil {
 		if again {
 			l.c.Attempts.Error = err.Error()
-			l.c.Attempts.Next = now() + edge.Backoff(l.c.Attempts.Count) // it was counted before the handler ran
+			l.c.Attempts.Next = nextAttempt(l.c.Attempts.Count) // it was counted before the handler ran
 			a.saveAttempts(l)
 		} else {
 			a.count(l, err.Error())
@@ -83,11 +83,20 @@ func (a *activation) attempt(l *link, e edge.Event, again bool) outcome {
 	return applied
 }
 
+// nextAttempt says when an event is tried again after so many failures. After the last one there is nothing to wait for:
+// the edge is given up, as often as it takes.
+func nextAttempt(count int) int64 {
+	if count >= edge.MaxAttempts {
+		return now()
+	}
+	return now() + edge.Backoff(count)
+}
+
 // count adds a failed attempt and says when the next one may be.
 func (a *activation) count(l *link, text string) {
 	t := &l.c.Attempts
 	t.Count++
-	t.Next = now() + edge.Backoff(t.Count)
+	t.Next = nextAttempt(t.Count)
 	t.Error = text
 	a.saveAttempts(l)
 }
@@ -101,6 +110,7 @@ func (a *activation) saveAttempts(l *link) {
 // giveUp asks the publisher to drop the edge and record why, as often as the event comes again.
 func (a *activation) giveUp(l *link, e edge.Event) {
 	if l.asking != 0 {
+		a.askAt(l, time.Second) // its answer brings the event again
 		return
 	}
 	a.request(l, edge.Request{Kind: edge.Drop, Key: edge.Key{Topic: e.Topic}, Seq: e.Seq, Since: l.c.Set.Since(e.Topic),

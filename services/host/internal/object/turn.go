@@ -248,6 +248,15 @@ func (s *source) NewToken(ctx context.Context) (token string, err error) {
 	return token, err
 }
 
+// Relayed implements relay.Source.
+func (s *source) Relayed() {
+	(*Object)(s).later(func(a *activation) {
+		if !a.db.Edges.Durable() {
+			a.trim()
+		}
+	})
+}
+
 func newToken() string {
 	b := make([]byte, 6)
 	for i := range b {

@@ -148,7 +148,7 @@ func (db *DB) Begin(ctx context.Context) error {
 	db.conn.SetInterrupt(ctx.Done())
 	db.wrote, db.ended, db.edited, db.ddl, db.initialises = false, false, false, false, false
 	db.before = db.scalars()
-	if err := db.setPages(); err != nil {
+	if err := db.setPages(db.logSize); err != nil {
 		return err
 	}
 	if err := db.exec("BEGIN IMMEDIATE"); err != nil {

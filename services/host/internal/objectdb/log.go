@@ -28,6 +28,9 @@ func (db *DB) Append(at int64, topic string, data []byte) (edge.Event, error) {
 		e.Trimmed = e.Head
 		return edge.Event{Publisher: db.id, Incarnation: e.Incarnation, Seq: e.Head, At: at, Topic: topic, Data: data}, nil
 	}
+	if err := db.setPages(db.logSize + size); err != nil {
+		return edge.Event{}, err
+	}
 	if err := db.write("INSERT INTO _weir_log VALUES (?, ?, ?, ?)", e.Head+1, at, topic, string(data)); err != nil {
 		return edge.Event{}, db.appError(err)
 	}

@@ -103,10 +103,10 @@ func (db *DB) Checkpoint() error {
 	return nil
 }
 
-// setPages bounds the database: its own limit, and room for the undelivered log.
-func (db *DB) setPages() error {
+// setPages bounds the database: its own limit, and room for an undelivered log of some bytes.
+func (db *DB) setPages(log int64) error {
 	const page = 4096
-	pages := (db.o.MaxBytes + db.logSize*5/4) / page
+	pages := (db.o.MaxBytes + log*5/4) / page
 	// Moved in steps, since a log that grows and shrinks would else cost a statement per call.
 	if pages = (pages + 255) &^ 255; pages == db.pages {
 		return nil

@@ -22,6 +22,8 @@ type Source interface {
 	Rows(ctx context.Context, after uint64, maxBytes int) ([]edge.Event, error)
 	// NewToken gives the publisher's next stream a name that is durable when it returns.
 	NewToken(ctx context.Context) (string, error)
+	// Relayed tells that all was published that no object follows any more: the log need not keep it.
+	Relayed()
 }
 
 // Follower is one object that follows, as the relay needs it.
@@ -271,6 +273,9 @@ func (r *Relay) core(s Status) time.Duration {
 		r.next = seq + 1
 	}
 	r.setRelayed(s.Head)
+	if s.Trimmed < s.Head {
+		r.c.Source.Relayed()
+	}
 	return 0
 }
 
