@@ -19,6 +19,7 @@ type natsServer struct {
 	listen bool   // on a free loopback port, for the commands
 	token  string // that the port asks for
 	log    *slog.Logger
+	quiet  func() // called before the server stops; nil: nothing
 
 	mu  sync.Mutex // guards now
 	now *server.Server
@@ -56,6 +57,9 @@ func (n *natsServer) stop() {
 	n.now = nil
 	n.mu.Unlock()
 	if s != nil {
+		if n.quiet != nil {
+			n.quiet()
+		}
 		s.Shutdown()
 		s.WaitForShutdown()
 	}

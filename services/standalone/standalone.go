@@ -34,6 +34,9 @@ type Config struct {
 	Origins []string
 	Proxies []string
 	Port    bool // let NATS listen on a loopback port, and tell the commands where in run.json
+	// Quiet, if it is set, is called before the embedded NATS stops. Stopped in the middle of traffic it may leave a
+	// goroutine of its file store behind, which a test would find.
+	Quiet func()
 	// Barrier, if it is set, stands in for what makes an object's commits durable. For faults, and to measure.
 	Barrier func(id objectid.ID, sync func() error) error
 }
@@ -76,7 +79,7 @@ func Open(ctx context.Context, c Config) (s *Standalone, err error) {
 	b := make([]byte, 16)
 	_, _ = rand.Read(b)
 	s.token = hex.EncodeToString(b)
-	s.nats = &natsServer{dir: filepath.Join(c.Data, "nats"), listen: c.Port, log: c.Log, token: s.token}
+	s.nats = &natsServer{dir: filepath.Join(c.Data, "nats"), listen: c.Port, log: c.Log, token: s.token, quiet: c.Quiet}
 	if err = s.nats.start(); err != nil {
 		return s, err
 	}

@@ -99,7 +99,7 @@ func (s *System) start() {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	s.listen = NewPipe()
-	sys, err := standalone.Open(ctx, standalone.Config{App: s.App, Listen: s.listen, Data: s.data, Log: s.Log, Limits: s.limits, Barrier: s.Barrier})
+	sys, err := standalone.Open(ctx, standalone.Config{App: s.App, Listen: s.listen, Data: s.data, Log: s.Log, Limits: s.limits, Barrier: s.Barrier, Quiet: func() { time.Sleep(time.Second) }})
 	if err != nil {
 		cancel()
 		s.t.Fatal(err)
