@@ -280,6 +280,46 @@ func onlyAck(b *testing.B, followers int) {
 	b.ReportMetric(float64(each*followers)/b.Elapsed().Seconds(), "/s")
 }
 
+// BenchmarkDeliveryTransaction: what a delivery writes, on one file: the handler's row and the cursor, a sync for every
+// 64. Events of one edge come one after the other, so that this bounds it.
+func BenchmarkDeliveryTransaction(b *testing.B) {
+	db := openDB(b, filepath.Join(b.TempDir(), "o.db"))
+	ctx := context.Background()
+	err := db.Begin(ctx)
+	if err == nil {
+		err = db.SaveFollowing("Source/a", edge.Cursor{Incarnation: "i"})
+	}
+	if err == nil {
+		_, err = db.Commit()
+	}
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ResetTimer()
+	for i := range b.N {
+		err := db.Begin(ctx)
+		if err == nil {
+			_, err = db.Exec("INSERT INTO rows (key) VALUES (?)", objectdb.Params{Positions: []value.Column{{Kind: value.Integer, Int: int64(i)}}})
+		}
+		if err == nil {
+			err = db.SaveCursor("Source/a", uint64(i), false)
+		}
+		if err == nil {
+			_, err = db.Commit()
+		}
+		if err == nil {
+			err = db.Checkpoint()
+		}
+		if err == nil && i%64 == 0 {
+			err = db.Sync()
+		}
+		if err != nil {
+			b.Fatal(err)
+		}
+	}
+	perSecond(b)
+}
+
 // BenchmarkSyncThousandFiles: the transaction of a delivery with a sync each, over a thousand files.
 func BenchmarkSyncThousandFiles(b *testing.B) {
 	dir := b.TempDir()
