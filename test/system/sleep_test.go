@@ -79,7 +79,7 @@ func TestSleep(t *testing.T) {
 		if n := openFiles(t); n != 0 {
 			t.Errorf("%d files are open after 309 s", n)
 		}
-		if n := runtime.NumGoroutine(); n > goroutines {
+		if n := runtime.NumGoroutine(); n > goroutines+10 { // NATS has one more or less at times; the objects would be 50
 			t.Errorf("%d goroutines, %d before", n, goroutines)
 		}
 		if got := s.MustCall("A/7", "put", `1`); got != "1" {
