@@ -16,6 +16,7 @@ run: build ## the auction, at http://127.0.0.1:8080/
 	$(BIN)/weir dev examples/auction
 
 test: ## all tests, under the race detector
+	@scripts/browser
 	$(GO) test -race -timeout 18m ./...
 
 check: ## gofmt, vet, staticcheck and the linters of .golangci.yml
