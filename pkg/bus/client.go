@@ -28,9 +28,6 @@ func NewClient(nc *nats.Conn, app string) *Client {
 	return &Client{NATS: nc, Subjects: wire.SubjectsOf(app)}
 }
 
-// Grace is how long a caller waits beyond a request's own time for the word that it ran out.
-const Grace = 2 * time.Second
-
 // Call makes one call of a method. req.WaitMS is set from ctx's deadline.
 func (c *Client) Call(ctx context.Context, req wire.CallRequest) (json.RawMessage, error) {
 	id, err := objectid.Parse(req.To)

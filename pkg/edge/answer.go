@@ -37,7 +37,11 @@ func (p *Publisher) Answer(q Request, before uint64, changed []Change, rows Rows
 	default:
 		a.Have = 0
 	}
-	if !IsFollower(q.Peer) || len(a.Set.Edges) == 0 || a.Have >= p.Head {
+	if !IsFollower(q.Peer) {
+		p.page(q, &a)
+		return a, nil
+	}
+	if len(a.Set.Edges) == 0 || a.Have >= p.Head {
 		return a, nil
 	}
 	size := 0
@@ -45,7 +49,8 @@ func (p *Publisher) Answer(q Request, before uint64, changed []Change, rows Rows
 		if !a.Set.Wants(e.Topic, e.Seq, e.Data) {
 			return true
 		}
-		if size += len(e.Data); size > AnswerBytes && len(a.Rows) > 0 {
+		// As it travels: base64, and a header with an entry per topic.
+		if size += len(e.Data)*4/3 + 200 + 40*len(e.Last); size > AnswerBytes && len(a.Rows) > 0 {
 			a.More, a.Head = true, a.Rows[len(a.Rows)-1].Seq
 			return false
 		}
@@ -82,4 +87,24 @@ func (p *Publisher) TrimTo(relayed uint64) uint64 {
 		}
 	}
 	return max(to, p.Trimmed)
+}
+
+// page cuts a gateway's set that is too large for one message. The gateway asks on with the last key that it got, and
+// adds what comes, as long as the set has not changed meanwhile: then it starts over.
+func (p *Publisher) page(q Request, a *Answer) {
+	edges := a.Set.Edges
+	if q.Kind == Ask && q.Key != (Key{}) && q.Incarnation == p.Incarnation && q.Version == a.Set.Version {
+		a.Base = q.Version
+		for len(edges) > 0 && compareKeys(edges[0].Key, q.Key) <= 0 {
+			edges = edges[1:]
+		}
+	}
+	size := 0
+	for i, e := range edges {
+		if size += len(e.Conn) + len(e.Topic) + len(e.FilterJSON)*4/3 + 60; size > AnswerBytes && i > 0 {
+			edges, a.More = edges[:i], true
+			break
+		}
+	}
+	a.Set.Edges = edges
 }

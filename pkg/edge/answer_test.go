@@ -2,11 +2,13 @@ package edge
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"weir/pkg/value"
 )
 
 // kept gives the Rows of a log that keeps (trimmed, head], bid and won in turn, odd ones bids.
@@ -85,9 +87,9 @@ func TestAnswerCut(t *testing.T) {
 		size int
 		want [][]uint64
 	}{
-		{"two fit", AnswerBytes / 2, [][]uint64{{1, 3}, {5, 7}, {9}}},
+		{"two fit", AnswerBytes/2*3/4 - 400, [][]uint64{{1, 3}, {5, 7}, {9}}},
 		{"none fits", AnswerBytes + 1, [][]uint64{{1}, {3}, {5}, {7}, {9}}},
-		{"all fit", AnswerBytes / 5, [][]uint64{{1, 3, 5, 7, 9}}},
+		{"all fit", AnswerBytes/5*3/4 - 400, [][]uint64{{1, 3, 5, 7, 9}}},
 	} {
 		rows := kept(0, 9, func(uint64) []byte { return bytes.Repeat([]byte("1"), tt.size) })
 		have := uint64(0)
@@ -101,6 +103,48 @@ func TestAnswerCut(t *testing.T) {
 		if have != 9 {
 			t.Errorf("%s: complete up to %d", tt.name, have)
 		}
+	}
+}
+
+// A gateway's set that is too large comes in parts, each asked for behind the last edge of the one before; when the set
+// changes meanwhile it is told from the start.
+func TestGatewaySetInParts(t *testing.T) {
+	p := Publisher{ID: lot, Incarnation: "i"}
+	const sockets = 20_000
+	for i := range sockets {
+		p.Follow(Request{Kind: Follow, Peer: "gw", Key: Key{Conn: fmt.Sprintf("conn-%06d", i), Topic: "bid"}, Identity: "Account/ada"}, value.Filter{})
+	}
+	got, parts, after, version := map[Key]bool{}, 0, Key{}, uint64(0)
+	for {
+		a, err := p.Answer(Request{Kind: Ask, Peer: "gw", Incarnation: "i", Version: version, Key: after}, 0, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (a.Base == 0) != (parts == 0) {
+			t.Fatalf("part %d has base %d", parts, a.Base)
+		}
+		for _, e := range a.Set.Edges {
+			if got[e.Key] {
+				t.Fatalf("%v came twice", e.Key)
+			}
+			got[e.Key] = true
+		}
+		data, err := json.Marshal(a)
+		if err != nil || len(data) > 1<<20 {
+			t.Fatalf("a part of %d bytes: %v", len(data), err)
+		}
+		parts++
+		version, after = a.Set.Version, a.Set.Edges[len(a.Set.Edges)-1].Key
+		if !a.More {
+			break
+		}
+	}
+	if len(got) != sockets || parts < 3 {
+		t.Errorf("%d of %d edges in %d parts", len(got), sockets, parts)
+	}
+	p.Remove(Request{Kind: Close, Peer: "gw", Key: Key{Conn: "conn-000000"}})
+	if a, _ := p.Answer(Request{Kind: Ask, Peer: "gw", Incarnation: "i", Version: version, Key: Key{Conn: "conn-010000", Topic: "bid"}}, 0, nil, nil); a.Base != 0 || a.Set.Edges[0].Conn != "conn-000001" {
+		t.Errorf("after a change: base %d, from %v on", a.Base, a.Set.Edges[0].Key)
 	}
 }
 

@@ -218,7 +218,7 @@ func (p *Publisher) Remove(q Request) []Change {
 			return e.Key == q.Key && q.Incarnation == p.Incarnation && q.Since == e.Since
 		})
 	case Disown, Gone:
-		return p.remove(peer, q.Kind == Disown, func(Edge) bool { return true })
+		return p.remove(peer, true, func(Edge) bool { return true })
 	case Close:
 		return p.remove(peer, false, func(e Edge) bool { return e.Conn == q.Key.Conn })
 	}

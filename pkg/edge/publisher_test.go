@@ -138,7 +138,7 @@ func TestFollowAndRemove(t *testing.T) {
 			{"follow gw:a won", "+gw:a won >0 v6", 6, 2},
 			{"close gw:a", "-gw:a bid, -gw:a won", 7, 2},
 			{"close gw:a", "", 7, 2},
-			{"gone gw", "-gw:b bid", 8, 2},
+			{"gone gw", "-gw:b bid", 8, 3},
 		}},
 		{"an identity's own edge and its devices'", []step{
 			{"follow ada@1 bid", "+ada bid >0 v1", 1, 0},

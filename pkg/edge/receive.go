@@ -22,7 +22,7 @@ type Attempts struct {
 const MaxAttempts = 8
 
 // Backoff gives the wait after the nth failure in milliseconds: 500 doubling to 32,000.
-func Backoff(n int) int64 { return 500 << (n - 1) }
+func Backoff(n int) int64 { return 500 << (min(max(n, 1), MaxAttempts) - 1) }
 
 // Of says whether the count is of this event on this edge.
 func (t Attempts) Of(seq, since uint64) bool { return t.Count > 0 && t.Seq == seq && t.Since == since }
@@ -48,7 +48,7 @@ type Delivery struct {
 // Verdict is what a delivery is to a follower.
 type Verdict int
 
-// The verdicts. After Skip, Pass, Apply and Drop the message is done with.
+// The verdicts. After Skip, Pass, Apply and Refuse the message is done with.
 const (
 	Skip   Verdict = iota // had already
 	Pass                  // nothing for this follower: go past it

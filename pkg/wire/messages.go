@@ -80,7 +80,7 @@ type BucketRequest struct {
 	Name string `json:"name"`
 }
 
-// StreamReply answers it. Missing: NATS answered that there is none. Offline: it answers, but the stream does not.
+// StreamReply answers it. Missing: NATS answered that there is none.
 type StreamReply struct {
 	Last    uint64 `json:"last"`
 	Missing bool   `json:"missing,omitempty"`
@@ -126,7 +126,7 @@ type DroppedRow struct {
 	At       int64           `json:"at"`
 }
 
-// EdgesReply is what the reserved method "_edges" of the platform gives for `weir edges`.
+// EdgesReply is what the platform's own method "weir:edges" gives for `weir edges`.
 type EdgesReply struct {
 	Head    uint64       `json:"head"`
 	Edges   []EdgeRow    `json:"edges"`

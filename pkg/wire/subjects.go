@@ -68,12 +68,13 @@ func (s Subjects) Route(op string) string { return s.prefix + "route." + op }
 
 // Operations of the router.
 const (
-	RouteEdge     = "edge"     // EdgeRequest: a follow or unfollow, authorised and passed on
-	RouteStream   = "stream"   // StreamRequest: make a stream, or look it up
-	RouteDelete   = "delete"   // StreamRequest: delete a stream
-	RoutePurge    = "purge"    // StreamRequest: delete a stream's head
-	RouteBucket   = "bucket"   // BucketRequest: make a bucket of an app, or find it standing
-	RouteConsumer = "consumer" // ConsumerRequest: make a consumer, or find it standing
+	RouteEdge      = "edge"      // EdgeRequest: a follow or unfollow, authorised and passed on
+	RouteStream    = "stream"    // StreamRequest: make a stream, or look it up
+	RouteDelete    = "delete"    // StreamRequest: delete a stream
+	RoutePurge     = "purge"     // StreamRequest: delete a stream's head
+	RouteBucket    = "bucket"    // BucketRequest: make a bucket of an app, or find it standing
+	RouteUnconsume = "unconsume" // ConsumerRequest: delete a consumer
+	RouteConsumer  = "consumer"  // ConsumerRequest: make a consumer, or find it standing
 )
 
 // CoreToken stands in an event's subject in place of a stream's token when it is published without a stream.
@@ -96,9 +97,6 @@ func (s Subjects) AllEvents(id objectid.ID) string { return s.prefix + "evt." + 
 func Stream(app string, id objectid.ID, token string) string {
 	return "WEIR_" + shorten(objectid.Escape(app), 40) + "=" + objectid.Escape(id.String()) + "=" + token
 }
-
-// StreamPrefix is what the names of an app's streams start with.
-func StreamPrefix(app string) string { return "WEIR_" + shorten(objectid.Escape(app), 40) + "=" }
 
 func shorten(s string, n int) string {
 	if len(s) > n {

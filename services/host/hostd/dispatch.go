@@ -3,6 +3,7 @@ package hostd
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -45,6 +46,10 @@ func (h *Host) subscribe() error {
 func (h *Host) respond(m *nats.Msg, reply any) {
 	data, err := wire.Encode(reply)
 	if err == nil {
+		err = m.Respond(data)
+	}
+	if errors.Is(err, nats.ErrMaxPayload) {
+		data, _ = wire.Encode(map[string]any{"error": wire.Errorf(wire.BadValue, "the answer has %d bytes, more than NATS takes (%d): raise its max_payload", len(data), h.c.NATS.MaxPayload())})
 		err = m.Respond(data)
 	}
 	if err != nil {

@@ -85,7 +85,7 @@ func Open(ctx context.Context, c Config) (*Host, error) {
 	}
 	h.wake = list
 	if err := placement.ClaimUntil(ctx, h.js, c.App.Name, h.record(), c.Log); err != nil {
-		return nil, errors.Join(fmt.Errorf("hostd: %w", err), list.Close())
+		return nil, errors.Join(fmt.Errorf("hostd: %w", err), list.Close(false))
 	}
 	h.outbox = newOutbox(h.client, c.Log)
 	var observe object.Observer
@@ -120,14 +120,21 @@ func (h *Host) gauges() {
 	}
 }
 
-// Run works until ctx ends.
+// Run works until ctx ends, or another data folder has taken the objects while NATS was away.
 func (h *Host) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	var wg sync.WaitGroup
+	var lost error
 	wg.Go(func() { h.outbox.run(ctx) })
 	wg.Go(func() { h.objects.Run(ctx) })
-	wg.Go(func() { h.watchNATS(ctx) })
+	wg.Go(func() {
+		if lost = h.watchNATS(ctx); lost != nil {
+			stop()
+		}
+	})
 	wg.Wait()
-	return nil
+	return lost
 }
 
 // record is what this host claims the objects with.
@@ -138,19 +145,19 @@ func (h *Host) record() placement.Record {
 
 // watchNATS claims the objects again as soon as NATS is back, and looks after every publisher: NATS may have lost what
 // it had.
-func (h *Host) watchNATS(ctx context.Context) {
+func (h *Host) watchNATS(ctx context.Context) error {
 	back := h.c.NATS.StatusChanged(nats.CONNECTED)
 	defer h.c.NATS.RemoveStatusListener(back)
 	for {
 		select {
 		case <-ctx.Done():
-			return
+			return nil
 		case _, ok := <-back:
 			if !ok {
-				return
+				return nil
 			}
 			if err := placement.ClaimUntil(ctx, h.js, h.c.App.Name, h.record(), h.c.Log); err != nil && ctx.Err() == nil {
-				h.c.Log.Error("the objects could not be claimed again", "error", err)
+				return fmt.Errorf("hostd: %w", err)
 			}
 			h.objects.NATSBack()
 		}
@@ -170,7 +177,7 @@ func (h *Host) Close() error {
 		for _, s := range h.subs {
 			_ = s.Unsubscribe()
 		}
-		h.closeErr = h.wake.Close()
+		h.closeErr = h.wake.Close(true)
 	})
 	return h.closeErr
 }

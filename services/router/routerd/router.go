@@ -50,12 +50,13 @@ func Open(_ context.Context, c Config) (*Router, error) {
 	f := follow.New(c.App, client)
 	a := assets.New(c.App.Name, client.Subjects, js)
 	for op, handle := range map[string]func(context.Context, []byte) any{
-		wire.RouteEdge:     decode(f.Edge),
-		wire.RouteStream:   decode(a.Stream),
-		wire.RouteDelete:   decode(a.Delete),
-		wire.RoutePurge:    decode(a.Purge),
-		wire.RouteBucket:   decode(a.Bucket),
-		wire.RouteConsumer: decode(a.Consumer),
+		wire.RouteEdge:      decode(f.Edge),
+		wire.RouteStream:    decode(a.Stream),
+		wire.RouteDelete:    decode(a.Delete),
+		wire.RoutePurge:     decode(a.Purge),
+		wire.RouteBucket:    decode(a.Bucket),
+		wire.RouteConsumer:  decode(a.Consumer),
+		wire.RouteUnconsume: decode(a.Unconsume),
 	} {
 		sub, err := c.NATS.QueueSubscribe(client.Subjects.Route(op), "routers", r.serve(handle))
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
+	"github.com/nats-io/nats.go"
 
 	"weir/pkg/bus"
 	"weir/pkg/edge"
@@ -23,6 +24,8 @@ type Socket interface {
 	Identity() objectid.ID
 	// Deliver takes an event that an edge of the socket wants. f is shared by all who get the event.
 	Deliver(f *Frame)
+	// Lost ends the socket: a publisher no longer knows its edges.
+	Lost()
 }
 
 // Frame is one event on its way to sockets; the forward envelope is encoded once, if anyone wants it.
@@ -68,9 +71,8 @@ type Fanout struct {
 	cancel context.CancelFunc
 	work   sync.WaitGroup
 
-	mu     sync.Mutex // guards feeds; taken before a feed's
-	feeds  map[objectid.ID]*feed
-	closed bool
+	mu    sync.Mutex // guards feeds; taken before a feed's
+	feeds map[objectid.ID]*feed
 }
 
 // New makes a fanout under an id of its own.
@@ -86,12 +88,23 @@ func New(client *bus.Client, log *slog.Logger) *Fanout {
 func (f *Fanout) Present(ctx context.Context) {
 	t := time.NewTicker(wire.GatewayEvery)
 	defer t.Stop()
+	back := f.client.NATS.StatusChanged(nats.CONNECTED)
+	defer f.client.NATS.RemoveStatusListener(back)
 	for {
 		if err := f.client.NATS.Publish(f.client.Subjects.Gateways(), []byte(f.id)); err != nil {
 			f.log.Debug("hosts were not told that this gateway lives", "error", err)
 		}
 		select {
 		case <-t.C:
+		case _, ok := <-back:
+			if !ok {
+				return
+			}
+			f.mu.Lock()
+			for _, fd := range f.feeds {
+				fd.doubt()
+			}
+			f.mu.Unlock()
 		case <-ctx.Done():
 			return
 		}
@@ -176,7 +189,6 @@ func (f *Fanout) Leave(s Socket, publishers []objectid.ID) {
 // Close tells every publisher that this gateway's edges are gone, as far as they can be reached, and stops.
 func (f *Fanout) Close() {
 	f.mu.Lock()
-	f.closed = true
 	feeds := f.feeds
 	f.feeds = map[objectid.ID]*feed{}
 	f.mu.Unlock()

@@ -1,6 +1,7 @@
 package fanout
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -27,14 +28,19 @@ type feed struct {
 	sub       *nats.Subscription
 	users     int // guarded by the fanout's lock: operations in progress
 
-	mu    sync.Mutex // guards what follows; not held over a request
-	state edge.Feed
-	edges map[string]map[string]subscriber // by topic, by connection
-	count int                              // of edges
-	known map[string]Socket                // sockets that have asked for an edge
-	ops   []op
-	busy  bool // a request is out: events are held until its answer
-	held  []edge.Event
+	mu      sync.Mutex // guards what follows; not held over a request
+	state   edge.Feed
+	edges   map[string]map[string]subscriber // by topic, by connection
+	count   int                              // of edges
+	known   map[string]Socket                // sockets that have asked for an edge
+	ops     []op
+	busy    bool // a request is out: events are held until its answer
+	running bool // a goroutine sends requests
+	partial bool // the edge set came in part: events are held until all of it is there
+	held    []edge.Event
+
+	was         map[string]map[string]subscriber // the edges before a whole set that is coming
+	reconnected bool                             // NATS was away: a whole set shows what was lost
 }
 
 type subscriber struct {
@@ -64,7 +70,7 @@ func (fd *feed) arrive(m *nats.Msg) {
 
 // hear holds what may be news, skips what was had, and slices the rest.
 func (fd *feed) hear(e edge.Event) {
-	if fd.busy {
+	if fd.busy || fd.partial {
 		fd.hold(e)
 		return
 	}
@@ -90,10 +96,12 @@ func (fd *feed) hold(e edge.Event) {
 
 // ask queues the one question, unless something is being asked already.
 func (fd *feed) ask() {
-	if !fd.busy && len(fd.ops) == 0 {
-		fd.ops = append(fd.ops, op{request: edge.Request{Kind: edge.Ask}, deadline: time.Now().Add(10 * time.Second)})
+	if len(fd.ops) == 0 {
+		fd.ops = append(fd.ops, question(edge.Key{}))
 	}
-	fd.start()
+	if !fd.running {
+		fd.start()
+	}
 }
 
 // add queues an operation.
@@ -110,10 +118,15 @@ func (fd *feed) add(o op) {
 	fd.start()
 }
 
+// question is the one question; after names the last edge of a set that came in part.
+func question(after edge.Key) op {
+	return op{request: edge.Request{Kind: edge.Ask, Key: after}, deadline: time.Now().Add(10 * time.Second)}
+}
+
 // start sees that a request goes out for what is queued. Call it with the lock held.
 func (fd *feed) start() {
-	if !fd.busy && len(fd.ops) > 0 {
-		fd.busy = true
+	if !fd.running && len(fd.ops) > 0 {
+		fd.running, fd.busy = true, true
 		fd.f.work.Go(fd.run)
 	}
 }
@@ -122,27 +135,29 @@ func (fd *feed) start() {
 func (fd *feed) run() {
 	for {
 		fd.mu.Lock()
+		// What came while the last request was out is judged before the next one goes: new sockets slow no others.
+		fd.busy = false
+		held := fd.held
+		fd.held = nil
+		slices.SortStableFunc(held, func(x, y edge.Event) int { return cmp.Compare(x.Seq, y.Seq) })
+		for _, e := range held {
+			if e.Incarnation == fd.state.Incarnation && !fd.partial {
+				fd.hear(e)
+			} else if fd.partial {
+				fd.hold(e)
+			}
+		}
 		n := min(maxBatch, len(fd.ops))
 		if n == 0 {
-			fd.busy = false
-			held := fd.held
-			fd.held = nil
-			slices.SortStableFunc(held, func(x, y edge.Event) int { return int(int64(x.Seq - y.Seq)) })
-			for _, e := range held {
-				if e.Incarnation == fd.state.Incarnation {
-					fd.hear(e)
-				}
-			}
-			again := fd.busy // something in it was news
+			fd.running = false
 			fd.mu.Unlock()
-			if !again {
-				fd.f.mu.Lock()
-				fd.users++
-				fd.f.mu.Unlock()
-				fd.f.release(fd)
-			}
+			fd.f.mu.Lock()
+			fd.users++
+			fd.f.mu.Unlock()
+			fd.f.release(fd)
 			return
 		}
+		fd.busy = true
 		batch := slices.Clone(fd.ops[:n])
 		fd.ops = slices.Delete(fd.ops, 0, n)
 		req := wire.EdgeRequest{To: fd.publisher.String()}
@@ -180,7 +195,7 @@ func (fd *feed) answered(batch []op, reply wire.EdgeReply) {
 			fd.take(*a)
 		default:
 			// A difference to something else than what is known, or an answer that was overtaken.
-			fd.ops = append(fd.ops, op{request: edge.Request{Kind: edge.Ask}, deadline: time.Now().Add(10 * time.Second)})
+			fd.ops = append(fd.ops, question(edge.Key{}))
 			fd.state.Version = 0
 		}
 	}
@@ -198,7 +213,12 @@ func (fd *feed) answered(batch []op, reply wire.EdgeReply) {
 		select {
 		case <-t.C:
 			fd.mu.Lock()
-			fd.ops = append(fd.ops, op{request: edge.Request{Kind: edge.Ask}, deadline: time.Now().Add(10 * time.Second)})
+			for _, o := range batch {
+				if o.request.Kind == edge.Close { // the publisher must hear of it
+					fd.ops = append(fd.ops, op{request: o.request, deadline: time.Now().Add(10 * time.Second)})
+				}
+			}
+			fd.ops = append(fd.ops, question(edge.Key{}))
 			fd.mu.Unlock()
 		case <-fd.f.ctx.Done():
 			t.Stop()
@@ -219,15 +239,22 @@ func (fd *feed) answered(batch []op, reply wire.EdgeReply) {
 	}
 }
 
-// take makes the edges what an answer says: all of them, or those that it adds.
+// take makes the edges what an answer says: all of them, or those that it adds. A set that came in part is asked for
+// further.
 func (fd *feed) take(a edge.Answer) {
 	if a.Base == 0 {
+		if fd.was == nil {
+			fd.was = fd.edges
+		}
 		fd.edges, fd.count = map[string]map[string]subscriber{}, 0
 	}
 	for _, e := range a.Set.Edges {
 		s := fd.known[e.Conn]
 		if s == nil {
-			continue // it has closed meanwhile
+			if a.Base == 0 { // of a socket that has closed: the publisher did not hear of it
+				fd.ops = append(fd.ops, op{request: edge.Request{Kind: edge.Close, Key: edge.Key{Conn: e.Conn}}, deadline: time.Now().Add(10 * time.Second)})
+			}
+			continue
 		}
 		byConn := fd.edges[e.Topic]
 		if byConn == nil {
@@ -239,6 +266,19 @@ func (fd *feed) take(a edge.Answer) {
 		}
 		byConn[e.Conn] = subscriber{s, e}
 	}
+	if fd.partial = a.More; a.More {
+		fd.ops = append([]op{question(a.Set.Edges[len(a.Set.Edges)-1].Key)}, fd.ops...)
+		return
+	}
+	// All of it is there: a socket whose edge the publisher no longer has must not believe that it follows.
+	for topic, byConn := range fd.was {
+		for conn, s := range byConn {
+			if _, ok := fd.edges[topic][conn]; !ok && fd.known[conn] != nil && fd.reconnected {
+				s.socket.Lost()
+			}
+		}
+	}
+	fd.was, fd.reconnected = nil, false
 }
 
 // drop forgets a socket at once.
@@ -262,4 +302,13 @@ func (fd *feed) remove(k edge.Key) {
 	if len(byConn) == 0 {
 		delete(fd.edges, k.Topic)
 	}
+}
+
+// doubt asks for everything: NATS was away, and the publisher may have given this gateway up.
+func (fd *feed) doubt() {
+	fd.mu.Lock()
+	defer fd.mu.Unlock()
+	fd.state.Version, fd.reconnected = 0, true
+	fd.ops = append(fd.ops, question(edge.Key{}))
+	fd.start()
 }

@@ -58,6 +58,8 @@ func New(c Config) *Handler { return &Handler{c} }
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), within)
 	defer cancel()
+	control := http.NewResponseController(w)
+	_ = control.SetReadDeadline(time.Now().Add(within)) // a body that trickles takes no longer than a request may
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		var large *http.MaxBytesError
@@ -68,6 +70,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
+	_ = control.SetReadDeadline(time.Time{})
 	if !h.c.App.Fetch {
 		http.NotFound(w, r)
 		return

@@ -17,13 +17,20 @@ import (
 
 // handle runs one handler on a VM of the pool.
 func (s *Socket) handle(it item) {
-	ctx, cancel := context.WithTimeout(s.ctx, handlerRun)
-	defer cancel()
-	in, err := s.c.Pool.Get(ctx)
+	room := handlerRun
+	if it.handler == "close" {
+		room = 3 * handlerRun // it runs on every end
+	}
+	waiting, got := context.WithTimeout(s.ctx, room)
+	in, err := s.c.Pool.Get(waiting)
+	got()
 	if err != nil {
-		s.failed(it.handler, err)
+		s.c.Log.Warn("no room for a connection's handler", "conn", s.id, "class", s.program.Name, "handler", it.handler, "error", err)
+		s.end(ending{By: "overflow", Code: closeOverflow, Reason: "no room at the moment: connect again"})
 		return
 	}
+	ctx, cancel := context.WithTimeout(s.ctx, handlerRun)
+	defer cancel()
 	in.Caller, in.Buckets = s.c.Caller, s.c.Buckets
 	good := s.runOn(ctx, in, it)
 	s.c.Pool.Put(in, good)
@@ -192,8 +199,12 @@ func (b *binding) follow(L *lua.LState) int {
 		luavm.Raise(L, err)
 	}
 	b.s.mu.Lock()
+	over := b.s.ending != nil
 	b.s.follows[h.ID] = true
 	b.s.mu.Unlock()
+	if over {
+		luavm.Raise(L, wire.Errorf(wire.Unavailable, "the connection has ended: it can follow nothing more"))
+	}
 	if err := b.s.c.Fanout.Follow(b.in.VM.Meter(), b.s, h.ID, t, filter); err != nil {
 		app.RaiseError(L, err)
 	}

@@ -1,6 +1,7 @@
 package socket
 
 import (
+	"context"
 	"encoding/json"
 	"time"
 
@@ -88,6 +89,8 @@ func (s *Socket) bye(e ending) {
 		return
 	}
 	_ = s.ws.SetReadDeadline(time.Now().Add(2 * time.Second))
+	t := time.AfterFunc(3*time.Second, func() { _ = s.ws.Close() }) // whatever the peer still sends
+	context.AfterFunc(s.ctx, func() { t.Stop() })
 }
 
 // frame encodes what the program sends.

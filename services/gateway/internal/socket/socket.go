@@ -7,6 +7,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"time"
 
@@ -77,6 +78,7 @@ type Socket struct {
 	follows   map[objectid.ID]bool
 	ticking   bool // a tick is in the inbox
 	missed    int  // ticks since that one
+	timer     *time.Timer
 	work      sync.WaitGroup
 }
 
@@ -116,7 +118,14 @@ func (s *Socket) Identity() objectid.ID { return s.identity }
 // Run reads the socket until it ends, runs the program's open first and its close last.
 func (s *Socket) Run() {
 	s.ws.SetReadLimit(value.MaxFrame)
-	alive := func() { _ = s.ws.SetReadDeadline(time.Now().Add(silence)) }
+	alive := func() {
+		s.mu.Lock()
+		over := s.ending != nil
+		s.mu.Unlock()
+		if !over { // an ended socket is not kept open by what its peer still sends
+			_ = s.ws.SetReadDeadline(time.Now().Add(silence))
+		}
+	}
 	alive()
 	s.ws.SetPongHandler(func(string) error { alive(); return nil })
 	if s.program.Handlers["open"] {
@@ -192,6 +201,11 @@ func (s *Socket) end(e ending) {
 	s.startWriter()
 }
 
+// Lost ends the socket because a publisher no longer knows its edges: the gateway was away for too long.
+func (s *Socket) Lost() {
+	s.end(ending{By: "error", Code: closeOverflow, Reason: "the connection to a publisher was lost: connect again"})
+}
+
 // Stop ends the socket because the gateway stops.
 func (s *Socket) Stop() {
 	s.end(ending{By: "shutdown", Code: closeRestart, Reason: "the gateway restarts: connect again"})
@@ -213,6 +227,17 @@ func (s *Socket) finish() {
 		s.mu.Unlock()
 	}
 	s.work.Wait()
+	s.mu.Lock()
+	for p := range s.follows { // what a handler has followed meanwhile
+		if !slices.Contains(publishers, p) {
+			publishers = append(publishers, p)
+		}
+	}
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	s.mu.Unlock()
+	s.c.Fanout.Leave(s, publishers)
 	s.cancel()
 	_ = s.ws.Close()
 	s.gone(s)

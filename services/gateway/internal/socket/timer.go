@@ -1,13 +1,15 @@
 package socket
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
 // tick arms the program's timer for its nth tick after start: they stand on a grid, whatever a run of it takes.
 func (s *Socket) tick(start time.Time, n int) {
-	t := time.AfterFunc(time.Until(start.Add(time.Duration(n)*s.program.Every)), func() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ending != nil {
+		return
+	}
+	s.timer = time.AfterFunc(time.Until(start.Add(time.Duration(n)*s.program.Every)), func() {
 		s.mu.Lock()
 		due := !s.ticking
 		if due {
@@ -19,11 +21,8 @@ func (s *Socket) tick(start time.Time, n int) {
 		if due {
 			s.push(item{handler: "timer"})
 		}
-		if s.ctx.Err() == nil {
-			s.tick(start, n+1)
-		}
+		s.tick(start, n+1)
 	})
-	context.AfterFunc(s.ctx, func() { t.Stop() })
 }
 
 // missedTicks gives how many ticks passed unseen since the timer ran last, and lets the next one in.

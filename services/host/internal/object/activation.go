@@ -60,6 +60,9 @@ func (o *Object) wake() error {
 	if o.r.c.Observe != nil {
 		o.r.c.Observe.Woken(o.id.Class)
 	}
+	if err := o.r.c.Wake.Opened(o.id.String()); err != nil {
+		o.r.c.Log.Error("the wake list", "object", o.id.String(), "error", err)
+	}
 	a.begin()
 	return nil
 }
@@ -130,6 +133,9 @@ func (a *activation) begin() {
 		a.last = map[string]uint64{}
 	}
 	a.r.wokenUp(a)
+	if a.alarmDue != 0 {
+		a.r.alarms.Set(a.id, a.alarmDue)
+	}
 	if e := &a.db.Edges; e.Head > e.Trimmed {
 		a.tellRelay(nil)
 	}

@@ -63,6 +63,9 @@ func (a *activation) ring() {
 		}
 		return
 	}
+	if a.r.base.Err() != nil {
+		return // the host stops: the alarm is in the file, and rings after the start
+	}
 	alarm.Count++
 	alarm.Error = short(err.Error(), 2000)
 	alarm.Next = now() + edge.Backoff(min(alarm.Count, edge.MaxAttempts))

@@ -41,9 +41,11 @@ func (a *activation) attempt(l *link, e edge.Event, again bool) outcome {
 	}
 	ctx, cancel := context.WithTimeout(a.r.base, a.r.c.Limits.Run)
 	defer cancel()
-	had := l.c.Attempts.Count > 0
+	had, counted := l.c.Attempts.Count > 0, l.c.Attempts
+	ran := false
 	err := a.transact(ctx, []string{a.id.String()}, func(t *turn) error {
-		t.delivery = true
+		t.delivery, t.attempting = true, l
+		ran = true
 		if _, err := a.lua(t, a.in.Function(a.id.Class, "receives", key), a.eventTable(e)); err != nil {
 			return err
 		}
@@ -56,8 +58,19 @@ func (a *activation) attempt(l *link, e edge.Event, again bool) outcome {
 		}
 		a.r.c.Observe.Delivered(a.id.Class, verdict)
 	}
-	if err != nil && a.r.base.Err() != nil {
-		return failed // the host stops: it comes again after the start
+	if err != nil {
+		l.c.Attempts = counted // whatever a follow in the handler made of them
+	}
+	if err != nil && (a.r.base.Err() != nil || !ran) {
+		// The host stops, or the object could not be brought up to the app: no handler ran, and nothing is counted.
+		if again {
+			l.c.Attempts.Count--
+			l.c.Attempts.Next = now() + 1000
+			a.saveAttempts(l)
+		}
+		a.r.c.Log.Warn("an event could not be attempted", "object", a.id.String(), "edge", l.publisher.String()+":"+e.Topic, "seq", e.Seq, "error", err)
+		a.askAt(l, 5*time.Second)
+		return failed
 	}
 	if err != nil {
 		if again {

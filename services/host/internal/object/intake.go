@@ -72,7 +72,9 @@ func (r *Registry) Edge(req wire.EdgeRequest, reply func(wire.EdgeReply)) {
 	now := time.Now()
 	it := &edgeItem{req: req, reply: reply, expires: now.Add(time.Duration(req.WaitMS) * time.Millisecond)}
 	if !it.counted() {
-		r.control(id, it.runControl)
+		if !r.control(id, it.runControl) {
+			reply(wire.EdgeReply{Busy: true})
+		}
 		return
 	}
 	if !r.enqueue(id, it, len(req.Chain) > 0) {
@@ -115,14 +117,15 @@ func (r *Registry) Alarm(id objectid.ID) {
 	r.enqueue(id, alarmItem{}, false)
 }
 
-// control queues work for the lane between calls.
-func (r *Registry) control(id objectid.ID, work func(*activation)) {
+// control queues work for the lane between calls, or says that it will not be done.
+func (r *Registry) control(id objectid.ID, work func(*activation)) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.c.App.Classes[id.Class] == nil || r.closing && r.objects[id] == nil {
-		return
+		return false
 	}
 	r.get(id).addControl(work)
+	return true
 }
 
 // enqueue queues an item, or says that there is no room. While the registry closes only what running calls wait for

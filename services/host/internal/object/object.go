@@ -15,6 +15,9 @@ type item interface {
 	counted() bool
 }
 
+// maxWaiting bounds the bytes of deliveries that wait at one object; what comes beyond is sent back for a second.
+const maxWaiting = 16 << 20
+
 // Object is one object of a registry: its queue, and while it is awake its activation.
 type Object struct {
 	r    *Registry
@@ -24,6 +27,7 @@ type Object struct {
 	mu      sync.Mutex // guards what follows; taken after the registry's
 	queue   []item
 	calls   int // of the queue, those that count against the mailbox
+	waiting int // bytes of the deliveries in the queue
 	control []func(*activation)
 	running bool // a goroutine takes turns
 	sleepy  bool // go to sleep when there is nothing else to do
@@ -45,6 +49,12 @@ func (o *Object) add(it item) bool {
 			return false
 		}
 		o.calls++
+	}
+	if d, ok := it.(*Incoming); ok {
+		if o.waiting > maxWaiting {
+			return false // it comes again
+		}
+		o.waiting += len(d.Data) + 256
 	}
 	o.queue = append(o.queue, it)
 	o.start()
@@ -90,6 +100,9 @@ func (o *Object) run() {
 			o.queue = o.queue[1:]
 			if it.counted() {
 				o.calls--
+			}
+			if d, ok := it.(*Incoming); ok {
+				o.waiting -= len(d.Data) + 256
 			}
 			o.mu.Unlock()
 			o.take(it)

@@ -115,12 +115,10 @@ func (a *activation) operate(q edge.Request, it *edgeItem) (changes []edge.Chang
 		if changes = a.db.Edges.Remove(q); len(changes) == 0 {
 			return nil
 		}
-		if q.Kind == edge.Drop {
-			if err := a.db.RecordDrop(q, time.Now().UnixMilli()); err != nil {
-				return err
-			}
+		if err := a.db.Apply(changes); err != nil || q.Kind != edge.Drop {
+			return err
 		}
-		return a.db.Apply(changes)
+		return a.db.RecordDrop(q, time.Now().UnixMilli())
 	})
 	if err != nil || len(changes) == 0 {
 		return nil, err

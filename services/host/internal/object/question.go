@@ -34,7 +34,8 @@ func (a *activation) askAt(l *link, wait time.Duration) {
 func (a *activation) fill(l *link, q edge.Request) edge.Request {
 	q.Peer, q.ID, q.Owner = a.id.String(), rand.Uint64()|1, a.db.Own
 	q.Incarnation, q.Have, q.Number, q.Version = l.c.Incarnation, l.pos, l.c.Number, l.c.Set.Version
-	q.Failed = l.c.Attempts.Count > 0
+	// A follow clears failed attempts, but not one made by the very handler that is being attempted.
+	q.Failed = l.c.Attempts.Count > 0 && (a.t == nil || a.t.attempting != l)
 	return q
 }
 
@@ -82,10 +83,12 @@ func (a *activation) answered(l *link, ans edge.Answer) {
 		l.stop()
 	}
 	var kept bool
+	c, pos := l.c, l.pos
 	if err := a.small(func() (err error) {
 		kept, err = a.takeSet(l, ans, awaited)
 		return err
 	}); err != nil {
+		l.c, l.pos = c, pos
 		a.r.c.Log.Error("an answer was not kept", "object", a.id.String(), "error", err)
 		return
 	}
@@ -170,7 +173,9 @@ func (a *activation) hear(t *turn, committed bool) {
 	for _, h := range t.answers {
 		l := a.links[h.publisher]
 		if !committed {
+			l.c, l.pos = h.c, h.pos // as it was before the turn
 			if err := a.keepAfterAll(func() error { _, err := a.takeSet(l, h.answer, true); return err }); err != nil {
+				l.c, l.pos = h.c, h.pos
 				a.r.c.Log.Error("an accepted follow was not kept; it comes with the next question", "object", a.id.String(), "error", err)
 			}
 		}

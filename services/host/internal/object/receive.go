@@ -121,7 +121,7 @@ func (a *activation) deliver(d *Incoming) {
 		case applied:
 			d.ack()
 		case failed:
-			d.nak(until(l.c.Attempts.Next))
+			d.nak(max(until(l.c.Attempts.Next), 100*time.Millisecond))
 		case givenUp:
 			d.nak(time.Second) // the drop's answer makes it one of an older set
 		}

@@ -1,9 +1,11 @@
 package object
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -164,7 +166,9 @@ func (r *Registry) Run(ctx context.Context) {
 			r.CheckAll()
 			r.pruneGhosts()
 		case <-sweep.C:
-			r.sweep(n%5 == 0)
+			for _, d := range r.sweep(n%5 == 0) {
+				d.inProgress()
+			}
 		}
 	}
 }
@@ -208,9 +212,10 @@ func (r *Registry) get(id objectid.ID) *Object {
 	return o
 }
 
-// sweep puts idle objects to sleep, the longest idle first when too many are awake; alive tells NATS that deliveries
-// in queues are still wanted.
-func (r *Registry) sweep(alive bool) {
+// sweep puts idle objects to sleep, the longest idle first when too many are awake; with alive it gives the deliveries
+// in queues, which NATS must be told are still wanted.
+func (r *Registry) sweep(alive bool) (wanted []*Incoming) {
+	var spare []*Object
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, o := range r.objects {
@@ -218,16 +223,26 @@ func (r *Registry) sweep(alive bool) {
 		if alive {
 			for _, it := range o.queue {
 				if d, ok := it.(*Incoming); ok {
-					d.inProgress()
+					wanted = append(wanted, d)
 				}
 			}
 		}
 		idle := o.open && !o.running && time.Since(o.last) >= r.c.Limits.Idle
+		if o.open && !o.running && !o.sleepy && !idle {
+			spare = append(spare, o)
+		}
 		o.mu.Unlock()
 		if idle {
 			o.addSleep()
 		}
 	}
+	if over := r.awake - r.c.Limits.Awake; over > 0 {
+		slices.SortFunc(spare, func(x, y *Object) int { return cmp.Compare(x.used, y.used) })
+		for _, o := range spare[:min(over, len(spare))] {
+			o.addSleep()
+		}
+	}
+	return wanted
 }
 
 // makeRoom sends the longest idle object to sleep if as many as may be are awake.

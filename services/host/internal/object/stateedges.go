@@ -44,7 +44,9 @@ func (s *stateBinding) operate(L *lua.LState, publisher objectid.ID, q edge.Requ
 	}
 	l := a.link(publisher)
 	q = a.fill(l, q)
+	l.asking = q.ID // an older question's answer is only a hint from now on
 	reply, err := a.r.c.Client.RouteEdge(t.meter, wire.EdgeRequest{To: publisher.String(), Operations: []edge.Request{q}, Chain: t.chain})
+	l.asking = 0
 	if err == nil && len(reply.Errors) > 0 && reply.Errors[0] != nil {
 		err = reply.Errors[0]
 	}
@@ -54,10 +56,10 @@ func (s *stateBinding) operate(L *lua.LState, publisher objectid.ID, q edge.Requ
 	if reply.Answer == nil || reply.Answer.Set.Owner != a.db.Own {
 		luavm.Raise(L, wire.Errorf(wire.Internal, "%s answered a follow without the edges", publisher))
 	}
+	t.answers = append(t.answers, heard{publisher.String(), *reply.Answer, l.c, l.pos})
 	if _, err := a.takeSet(l, *reply.Answer, true); err != nil {
 		luavm.Raise(L, err)
 	}
-	t.answers = append(t.answers, heard{publisher.String(), *reply.Answer})
 }
 
 // dropFollowers is state:drop_followers(handle), or with a row of followers().

@@ -19,22 +19,25 @@ import (
 
 // turn is one transaction with app code in it.
 type turn struct {
-	ctx      context.Context
-	meter    *luavm.Meter
-	now      int64
-	chain    []string // those whose calls wait for this one, this object last
-	rows     []edge.Event
-	edges    bool  // edges changed
-	alarm    bool  // the alarm was set or cleared
-	due      int64 // to this; 0: none
-	answers  []heard
-	delivery bool // of an event: only its receipt waits for the barrier
+	ctx        context.Context
+	meter      *luavm.Meter
+	now        int64
+	chain      []string // those whose calls wait for this one, this object last
+	rows       []edge.Event
+	edges      bool  // edges changed
+	alarm      bool  // the alarm was set or cleared
+	due        int64 // to this; 0: none
+	answers    []heard
+	delivery   bool  // of an event: only its receipt waits for the barrier
+	attempting *link // whose event it is
 }
 
 // heard is an answer that came while the turn ran: it stands even if the turn does not.
 type heard struct {
 	publisher string
 	answer    edge.Answer
+	c         edge.Cursor // before it
+	pos       uint64
 }
 
 // transact runs app code as one transaction: begin, migrations and init if the object is new, do, commit. On an error

@@ -59,6 +59,9 @@ func (db *DB) SaveCursor(publisher string, at uint64, hadAttempts bool) error {
 	if err := db.write("UPDATE _weir_following SET cursor = ? WHERE publisher = ?", at, publisher); err != nil {
 		return db.appError(err)
 	}
+	if db.conn.Changes() != 1 {
+		return wire.Errorf(wire.Internal, "%s has no cursor for %s", db.id, publisher)
+	}
 	if hadAttempts {
 		return db.write("DELETE FROM _weir_attempts WHERE publisher = ?", publisher)
 	}

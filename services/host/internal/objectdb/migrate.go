@@ -18,7 +18,7 @@ type Migration struct {
 }
 
 // Migrate applies, in the transaction in progress, those of the class's migrations (sorted by name) that the object
-// does not have. checked is the caller's memory of a set that was already found applied.
+// does not have.
 func (db *DB) Migrate(all []Migration, at int64) error {
 	applied := map[string]string{}
 	last := ""

@@ -24,11 +24,9 @@ func (w *walFile) prepareFolders(path string) error {
 	w.path = path + "-wal"
 	dir := filepath.Dir(path)
 	w.dirs = []string{dir}
-	for d := dir; ; d = filepath.Dir(d) {
-		if _, err := os.Stat(d); err == nil || d == filepath.Dir(d) {
-			break
-		}
-		w.dirs = append(w.dirs, filepath.Dir(d))
+	if _, err := os.Stat(path); err != nil {
+		// A new file: its folder and the class's may be new, too, or made by an object that never synced them.
+		w.dirs = append(w.dirs, filepath.Dir(dir), filepath.Dir(filepath.Dir(dir)))
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("objectdb: %w", err)

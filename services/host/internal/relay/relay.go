@@ -72,20 +72,22 @@ type Relay struct {
 	kick    chan struct{} // ends a wait early
 
 	relayed uint64 // published, and acknowledged if there is a stream
+	freed   int64  // bytes trimmed since the last purge
 
 	// The goroutine's own.
 	next      uint64 // the next sequence to publish
 	streaming bool   // the stream under status.Token is known to be at next-1
 	everKnown bool
 	made      map[string]uint64 // consumers: by follower, the version
-	freed     int64             // bytes trimmed since the last purge
+	known     map[string]uint64 // of these, those that were there at the last look
 	failures  int
-	rebuilds  int
+	rebuilt   time.Time     // when a lost stream was made anew last
+	wait      time.Duration // before the next time
 }
 
 // New makes a relay that goes on behind the event before: what came earlier was confirmed, or nobody was to get it.
 func New(c Config, s Status, before uint64) *Relay {
-	r := &Relay{c: c, status: s, relayed: before, next: before + 1, made: map[string]uint64{}, kick: make(chan struct{}, 1)}
+	r := &Relay{c: c, status: s, relayed: before, next: before + 1, made: map[string]uint64{}, known: map[string]uint64{}, kick: make(chan struct{}, 1)}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	return r
 }
@@ -226,6 +228,10 @@ func (r *Relay) pause(d time.Duration) {
 func (r *Relay) pass(s Status) time.Duration {
 	if len(s.Followers) == 0 {
 		return r.core(s)
+	}
+	if r.next <= s.Trimmed {
+		// Events from before the first follower, which only sockets get.
+		r.core(Status{Head: s.Trimmed, Trimmed: s.Trimmed, Sockets: s.Sockets})
 	}
 	if s.Head == s.Trimmed {
 		r.next = s.Head + 1

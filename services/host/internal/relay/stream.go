@@ -37,6 +37,11 @@ func (r *Relay) look(s Status) time.Duration {
 // renew makes a stream under a new token, durable before it is asked for. After the first in a row it takes its time:
 // 1 s doubling to 60 s.
 func (r *Relay) renew(s Status) time.Duration {
+	if r.everKnown {
+		if left := time.Until(r.rebuilt.Add(r.wait)); left > 0 {
+			return left
+		}
+	}
 	token, err := r.c.Source.NewToken(r.ctx)
 	if err != nil {
 		return r.later("the next stream cannot be named", err)
@@ -53,7 +58,10 @@ func (r *Relay) renew(s Status) time.Duration {
 		return r.later("the stream cannot be made", err)
 	}
 	if r.everKnown {
-		r.rebuilds++
+		if r.wait = min(max(time.Second, 2*r.wait), time.Minute); time.Since(r.rebuilt) > 10*time.Minute {
+			r.wait = time.Second
+		}
+		r.rebuilt = time.Now()
 		if r.c.Rebuilt != nil {
 			r.c.Rebuilt()
 		}
@@ -91,7 +99,7 @@ func (r *Relay) ask(op string, req, reply any) error {
 	return nil
 }
 
-// delete asks for the end of a stream. It may fail: its name is never used again, and a sweep finds it.
+// delete asks for the end of a stream. It may fail: its name is never used again.
 func (r *Relay) delete(token string) {
 	ctx, cancel := context.WithTimeout(context.Background(), request)
 	defer cancel()
@@ -136,6 +144,7 @@ func (r *Relay) consumers(s Status) time.Duration {
 		})
 	}
 	wg.Wait()
+	r.forget(s)
 	if lost {
 		r.streaming = false
 		return time.Millisecond
@@ -144,6 +153,27 @@ func (r *Relay) consumers(s Status) time.Duration {
 		return r.later("a consumer cannot be made", failed)
 	}
 	return 0
+}
+
+// forget deletes the consumers of edge sets that are gone: they would go on delivering what is only refused.
+func (r *Relay) forget(s Status) {
+	versions := make(map[string]uint64, len(s.Followers))
+	for _, f := range s.Followers {
+		versions[f.Name] = f.Version
+	}
+	for name, version := range r.known {
+		if versions[name] == version {
+			continue
+		}
+		var reply wire.ConsumerReply
+		if err := r.ask(wire.RouteUnconsume, wire.ConsumerRequest{Publisher: r.c.ID.String(), Token: s.Token, Follower: name, Version: version}, &reply); err != nil {
+			return // next time; it does no harm
+		}
+		delete(r.known, name)
+	}
+	for name, version := range r.made {
+		r.known[name] = version
+	}
 }
 
 // publish sends everything up to the head, up to inFlight at once.

@@ -30,6 +30,8 @@ type List struct {
 	conn    *sqlite.Conn
 	entries map[objectid.ID]Entry
 	dirty   bool // entries were put that Sync has not made durable
+	failed  error
+	tried   map[string]bool // followers with attempts below
 	path    string
 
 	syncing sync.Mutex // one sync at a time; held over it
@@ -63,6 +65,10 @@ func Open(path string) (l *List, clean bool, err error) {
 			l.entries[id] = Entry{s.ColumnBool(1), s.ColumnInt64(2)}
 		}
 	}); err != nil {
+		return nil, false, fmt.Errorf("wake: read %s: %w", path, err)
+	}
+	l.tried = map[string]bool{}
+	if err = l.exec("SELECT DISTINCT follower FROM attempts", func(s *sqlite.Stmt) { l.tried[s.ColumnText(0)] = true }); err != nil {
 		return nil, false, fmt.Errorf("wake: read %s: %w", path, err)
 	}
 	if err = l.exec("DELETE FROM state", nil); err != nil {
@@ -136,26 +142,33 @@ func (l *List) Sync() error {
 	l.syncing.Lock() // whoever waits here for another's sync needs none of its own if that came after its entry
 	defer l.syncing.Unlock()
 	l.mu.Lock()
-	dirty := l.dirty
+	dirty, failed := l.dirty, l.failed
 	l.dirty = false
 	l.mu.Unlock()
-	if !dirty {
-		return nil
+	if failed != nil || !dirty {
+		return failed
 	}
 	if err := unix.Fdatasync(int(l.wal.Fd())); err != nil {
-		return fmt.Errorf("wake: sync: %w", err)
+		// Never tried again: nobody knows what a second sync would say of the first one's entries.
+		l.mu.Lock()
+		l.failed = fmt.Errorf("wake: sync: %w", err)
+		l.mu.Unlock()
+		return l.failed
 	}
 	return nil
 }
 
-// Close closes the list, as after a clean stop.
-func (l *List) Close() error {
+// Close closes the list. clean says that every object was put to sleep: the next process need not ask.
+func (l *List) Close(clean bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.conn == nil {
 		return nil
 	}
-	err := l.exec("INSERT INTO state VALUES (1)", nil)
+	var err error
+	if clean {
+		err = l.exec("INSERT INTO state VALUES (1)", nil)
+	}
 	err = errors.Join(err, l.conn.Close())
 	l.conn = nil
 	return errors.Join(err, l.wal.Close())
@@ -176,10 +189,22 @@ func (l *List) Attempts(follower, publisher string) (seq uint64, count int, next
 func (l *List) SetAttempts(follower, publisher string, seq uint64, count int, next int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.tried[follower] = true
 	if count == 0 {
 		return l.exec("DELETE FROM attempts WHERE follower = ? AND publisher = ?", nil, follower, publisher)
 	}
 	return l.exec("INSERT OR REPLACE INTO attempts VALUES (?, ?, ?, ?, ?)", nil, follower, publisher, int64(seq), int64(count), next)
+}
+
+// Opened forgets the attempts of a follower that can be opened after all.
+func (l *List) Opened(follower string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.tried[follower] {
+		return nil
+	}
+	delete(l.tried, follower)
+	return l.exec("DELETE FROM attempts WHERE follower = ?", nil, follower)
 }
 
 // exec runs a statement under the mutex.

@@ -153,3 +153,18 @@ func (k *Keeper) Consumer(ctx context.Context, req wire.ConsumerRequest) wire.Co
 	}
 	return wire.ConsumerReply{Error: unavailable(err)}
 }
+
+// Unconsume deletes a consumer; without one there is nothing to do.
+func (k *Keeper) Unconsume(ctx context.Context, req wire.ConsumerRequest) wire.ConsumerReply {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	name, _, bad := k.name(req.Publisher, req.Token)
+	if bad != nil {
+		return wire.ConsumerReply{Error: bad}
+	}
+	err := k.js.DeleteConsumer(ctx, name, wire.Consumer(req.Follower, req.Version))
+	if err != nil && !errors.Is(err, jetstream.ErrConsumerNotFound) && !errors.Is(err, jetstream.ErrStreamNotFound) {
+		return wire.ConsumerReply{Error: unavailable(err)}
+	}
+	return wire.ConsumerReply{}
+}
