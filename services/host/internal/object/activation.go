@@ -283,19 +283,3 @@ func (a *activation) status() relay.Status {
 	}
 	return s
 }
-
-// numbers are what metrics say of this object. They are counted again only when edges or the log's end changed.
-func (a *activation) numbers() (edges int, oldest int64) {
-	if a.db.Edges.Head == a.db.Edges.Trimmed {
-		a.oldest = 0
-	} else if a.oldest == 0 {
-		a.oldest, _ = a.db.Oldest()
-	}
-	if a.counted != a.db.Edges.Versions {
-		a.counted, a.edges = a.db.Edges.Versions, 0
-		for _, p := range a.db.Edges.Peers {
-			a.edges += len(p.Edges)
-		}
-	}
-	return a.edges, a.oldest
-}

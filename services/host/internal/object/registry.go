@@ -61,39 +61,6 @@ type Observer interface {
 	Barrier(took time.Duration)
 }
 
-// Stats are a registry's numbers of the moment.
-type Stats struct {
-	Awake       int
-	Deepest     int // calls that wait at the object with the most
-	Edges       int // of awake publishers
-	Oldest      time.Duration
-	Undelivered int // publishers
-}
-
-// Stats gives them.
-func (r *Registry) Stats() (s Stats) {
-	r.mu.Lock()
-	for _, o := range r.objects {
-		o.mu.Lock()
-		if o.open {
-			s.Awake++
-		}
-		s.Deepest = max(s.Deepest, o.calls)
-		s.Edges += o.edges
-		if o.oldest != 0 {
-			s.Oldest = max(s.Oldest, time.Since(time.UnixMilli(o.oldest)))
-		}
-		o.mu.Unlock()
-	}
-	r.mu.Unlock()
-	for _, e := range r.c.Wake.All() {
-		if e.Events {
-			s.Undelivered++
-		}
-	}
-	return s
-}
-
 // Config is what a Registry works with.
 type Config struct {
 	App     *app.App
