@@ -249,7 +249,7 @@ func (a *activation) trim() {
 	}
 }
 
-// check is the look every minute: at the stream, its consumers, and the receipts that are missing, which are asked
+// check is the regular look: at the stream, its consumers, and the receipts that are missing, which are asked
 // for with the end of the log, so that a follower sees a lost tail as a gap.
 func (a *activation) check() {
 	if a == nil {

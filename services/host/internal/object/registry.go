@@ -109,7 +109,11 @@ func New(c Config) *Registry {
 	return r
 }
 
-// Run arms the alarms of sleeping objects, looks at once and then every minute after events that were not confirmed,
+// checkEvery is the time between two looks at a publisher with unconfirmed events. A receipt is asked for at the second
+// one that finds it missing, so that a lost tail is noticed within twice this time.
+const checkEvery = 40 * time.Second
+
+// Run arms the alarms of sleeping objects, looks at once and then every checkEvery after events that were not confirmed,
 // and puts idle objects to sleep, until ctx ends.
 func (r *Registry) Run(ctx context.Context) {
 	for id, e := range r.c.Wake.All() {
@@ -121,7 +125,7 @@ func (r *Registry) Run(ctx context.Context) {
 	wg.Go(func() { r.alarms.Run(ctx) })
 	defer wg.Wait()
 	r.CheckAll()
-	check := time.NewTicker(time.Minute)
+	check := time.NewTicker(checkEvery)
 	sweep := time.NewTicker(time.Second)
 	defer check.Stop()
 	defer sweep.Stop()
