@@ -15,9 +15,9 @@ build: ## build bin/weir and the three services
 run: build ## the auction, at http://127.0.0.1:8080/
 	$(BIN)/weir dev examples/auction
 
-test: ## all tests, under the race detector
+test: ## all tests, under the race detector; HOUSE=path also runs the app in that folder
 	@scripts/browser
-	$(GO) test -race -timeout 18m ./...
+	HOUSE=$(HOUSE) $(GO) test -race -timeout 18m ./...
 
 check: ## gofmt, vet, staticcheck and the linters of .golangci.yml
 	@test -z "$$(gofmt -l .)" || { echo "gofmt is needed for:"; gofmt -l .; exit 1; }
