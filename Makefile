@@ -26,7 +26,7 @@ check: ## gofmt, vet, staticcheck and the linters of .golangci.yml
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.9.0 run ./...
 
 bench: ## figures of the core, each beside its limit
-	$(GO) test -run '^$$' -bench . -benchtime 3s ./services/host/bench
+	$(GO) test -run '^$$' -bench . -benchtime 3s ./services/host/bench ./services/gateway/bench
 
 fuzz: ## every fuzz target for a short while
 	@for p in $$($(GO) list ./...); do for f in $$($(GO) test -list '^Fuzz' $$p | grep ^Fuzz); do \

@@ -33,10 +33,12 @@ type loader struct {
 	mistakes []Mistake
 	warnings []Mistake
 	used     map[string]place // classes referred to, and where first
+
+	receivers map[string]place // by class and key of receives
 }
 
 func newLoader(a *App) *loader {
-	return &loader{app: a, used: map[string]place{}, lines: newLineIndex()}
+	return &loader{app: a, used: map[string]place{}, receivers: map[string]place{}, lines: newLineIndex()}
 }
 
 func (l *loader) load() {
@@ -59,6 +61,17 @@ func (l *loader) load() {
 	for name, where := range l.used {
 		if l.app.Classes[name] == nil && !l.lines.declares("object", name) {
 			l.wrong(where, "objects %q: the app declares no class %q", name, name)
+		}
+	}
+	for _, c := range l.app.Classes {
+		for key := range c.Receives {
+			class, topic, _ := strings.Cut(key, ":")
+			of := l.app.Classes[class]
+			if of == nil {
+				l.warnings = append(l.warnings, Mistake{l.receivers[c.Name+key].file, l.receivers[c.Name+key].line, fmt.Sprintf("%s receives %q, but the app declares no class %q", c.Name, key, class)})
+			} else if _, ok := of.Publishes[topic]; !ok {
+				l.warnings = append(l.warnings, Mistake{l.receivers[c.Name+key].file, l.receivers[c.Name+key].line, fmt.Sprintf("%s receives %q, but %s publishes no topic %q", c.Name, key, class, topic)})
+			}
 		}
 	}
 	for _, c := range l.app.chunks {
@@ -159,7 +172,11 @@ func (l *loader) wants(at place, v lua.LValue, t lua.LValueType, what string) bo
 func (l *loader) method(at place, c *Class, name string, v lua.LValue) {
 	switch {
 	case v.Type() != lua.LTFunction:
-		l.wrong(at, "%s.%s must be a function (a method), not a %s", c.Name, name, v.Type())
+		hint := ""
+		if v.Type() == lua.LTTable {
+			hint = ": the sections of a class are migrations, publishes, receives and hooks"
+		}
+		l.wrong(at, "%s.%s must be a function (a method), not a %s%s", c.Name, name, v.Type(), hint)
 	case !objectid.ValidWord(name):
 		l.wrong(at, "%s: %q cannot name a method: letters, digits and _, at most 64 bytes", c.Name, name)
 	case hookNames[name]:
@@ -239,6 +256,7 @@ func (l *loader) receives(d *declaration, c *Class, v lua.LValue) {
 		}
 		if l.wants(at, v, lua.LTFunction, fmt.Sprintf("%s.receives[%q]", c.Name, key)) {
 			c.Receives[key] = true
+			l.receivers[c.Name+key] = at
 		}
 	})
 }

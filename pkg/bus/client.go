@@ -151,7 +151,7 @@ func (c *Client) toOwner(ctx context.Context, subject func(string) string, to st
 			c.forget(token)
 		}
 		if err := pause(ctx, 20*time.Millisecond, 100*time.Millisecond); err != nil {
-			return wire.Errorf(wire.Unavailable, "no host answers for %s: is weir-host running?", to)
+			return wire.Errorf(wire.Unavailable, "no host answers for %s: is weir-host running, for an app of this name?", to)
 		}
 	}
 }
