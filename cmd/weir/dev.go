@@ -64,7 +64,7 @@ func (c *devCommand) Run(p *process) error {
 	}
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
-	s, err := standalone.Open(ctx, standalone.Config{App: a, Data: c.Data, Log: log, Listen: listen, Origins: c.Origins, Port: true,
+	s, err := standalone.Open(ctx, standalone.Config{App: a, Data: c.Data, Log: log, Listen: listen, Origins: c.Origins, Port: true, Explain: true,
 		Proxies: c.Proxies, Limits: hostd.LimitsOf(c.Limits)})
 	if err != nil {
 		return fail(errors.Join(err, listen.Close(), admin.Close()))

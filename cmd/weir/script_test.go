@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -44,6 +45,18 @@ func TestScripts(t *testing.T) {
 			go func() { _, _ = io.Copy(io.Discard, out) }()
 			ts.Setenv("URL", strings.Fields(line[strings.Index(line, "http://"):])[0])
 			started = c
+		},
+		"page": func(ts *testscript.TestScript, neg bool, args []string) {
+			r, err := http.NewRequest(http.MethodGet, strings.TrimSuffix(ts.Getenv("URL"), "/")+args[0], nil)
+			ts.Check(err)
+			r.Header.Set("Accept", "text/html")
+			resp, err := http.DefaultClient.Do(r)
+			ts.Check(err)
+			defer resp.Body.Close()
+			text, err := io.ReadAll(resp.Body)
+			ts.Check(err)
+			_, err = ts.Stdout().Write(text)
+			ts.Check(err)
 		},
 		"stop": func(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Check(started.Process.Signal(os.Interrupt))

@@ -33,6 +33,7 @@ type Config struct {
 	Listen  net.Listener // where the gateway serves; nil: no gateway
 	Origins []string
 	Proxies []string
+	Explain bool // show failures to browsers: for development
 	Port    bool // let NATS listen on a loopback port, and tell the commands where in run.json
 	// Quiet, if it is set, is called before the embedded NATS stops. Stopped in the middle of traffic it may leave a
 	// goroutine of its file store behind, which a test would find.
@@ -95,7 +96,7 @@ func Open(ctx context.Context, c Config) (s *Standalone, err error) {
 	}
 	if c.Listen != nil {
 		if s.gateway, err = open(ctx, s, "gateway", func(nc *nats.Conn) (*gatewayd.Gateway, error) {
-			return gatewayd.Open(ctx, gatewayd.Config{App: c.App, NATS: nc, Log: c.Log.With("service", "gateway"), Origins: c.Origins, Proxies: c.Proxies, Metrics: s.metrics})
+			return gatewayd.Open(ctx, gatewayd.Config{App: c.App, NATS: nc, Log: c.Log.With("service", "gateway"), Origins: c.Origins, Proxies: c.Proxies, Metrics: s.metrics, Explain: c.Explain})
 		}); err != nil {
 			return s, err
 		}

@@ -38,6 +38,7 @@ type Config struct {
 	Proxies []string     // addresses or networks whose X-Forwarded-For is believed
 	VMs     int          // handlers that run at once; default 64
 	Metrics *obs.Metrics // nil: none
+	Explain bool         // show failures to browsers: for development
 }
 
 // Gateway is a running gateway service.
@@ -78,7 +79,7 @@ func Open(_ context.Context, c Config) (*Gateway, error) {
 		return nil, fmt.Errorf("gatewayd: %w", err)
 	}
 	g.fanout, g.caller = fanout.New(client, c.Log), caller{client}
-	g.fetch = fetch.New(fetch.Config{App: c.App, Pool: g.pool, Caller: g.caller, Buckets: g.buckets, Log: c.Log, Remote: trusted.remote, Upgrade: g.upgrade})
+	g.fetch = fetch.New(fetch.Config{App: c.App, Pool: g.pool, Caller: g.caller, Buckets: g.buckets, Log: c.Log, Remote: trusted.remote, Explain: c.Explain, Upgrade: g.upgrade})
 	g.upgrader = websocket.Upgrader{ReadBufferSize: 2048, WriteBufferPool: &sync.Pool{}, CheckOrigin: g.allowed,
 		Error: func(w http.ResponseWriter, _ *http.Request, status int, reason error) {
 			http.Error(w, reason.Error(), status)

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	lua "github.com/yuin/gopher-lua"
@@ -44,6 +45,7 @@ type Config struct {
 	Buckets app.Buckets
 	Log     *slog.Logger
 	Remote  func(*http.Request) string // the client's address
+	Explain bool                       // show a failure to the browser as a page: for development
 	// Upgrade takes over a request whose handler returned an upgrade.
 	Upgrade func(http.ResponseWriter, *http.Request, *Upgrade)
 }
@@ -139,6 +141,10 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	h.c.Log.Error("a request failed", "id", id, "method", r.Method, "path", r.URL.Path, "status", status, "error", err, "trace", trace)
 	w.Header().Set("X-Correlation-Id", id)
+	if h.c.Explain && strings.Contains(r.Header.Get("Accept"), "text/html") {
+		h.explain(w, status, id, err, trace)
+		return
+	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, strconv.Itoa(status)+" "+text+" ("+id+")\n")

@@ -1,0 +1,5 @@
+CREATE TABLE rooms (
+    room    TEXT PRIMARY KEY,
+    owner   TEXT    NOT NULL,
+    members INTEGER NOT NULL
+) STRICT;
