@@ -18,6 +18,7 @@ func Connect(url, name string, log *slog.Logger, options ...nats.Option) (*nats.
 		nats.ReconnectJitter(250*time.Millisecond, 250*time.Millisecond),
 		nats.RetryOnFailedConnect(true),
 		nats.IgnoreDiscoveredServers(),
+		nats.IgnoreAuthErrorAbort(), // a password that is being changed is tried again, like a server that is away
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
 				log.Warn("NATS is away", "service", name, "error", err)

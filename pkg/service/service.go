@@ -10,7 +10,9 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
+	"strings"
 	"sync/atomic"
 
 	"github.com/alecthomas/kong"
@@ -103,12 +105,13 @@ func start(ctx context.Context, name string, f Flags, stdout io.Writer, serve fu
 	admin := &http.Server{Handler: s.Metrics.Admin(func() []obs.Check { return *s.checks.Load() })}
 	go func() { _ = admin.Serve(l) }()
 	defer admin.Close()
-	var options []nats.Option
+	// Answers come below an inbox of the service's own, so that NATS can keep the others' users from reading them.
+	options := []nats.Option{nats.CustomInboxPrefix("_INBOX_" + name)}
 	if f.Creds != "" {
 		options = append(options, nats.UserCredentials(f.Creds))
 	}
 	if s.NATS, err = bus.Connect(f.NATS, "weir "+name, s.Log, options...); err != nil {
-		return fmt.Errorf("NATS at %s: %w", f.NATS, err)
+		return fmt.Errorf("NATS at %s: %w", redacted(f.NATS), err)
 	}
 	defer s.NATS.Close()
 	err = serve(ctx, s)
@@ -116,4 +119,17 @@ func start(ctx context.Context, name string, f Flags, stdout io.Writer, serve fu
 		return nil // stopped before it served
 	}
 	return err
+}
+
+// redacted is a NATS address (or several) without its passwords.
+func redacted(addresses string) string {
+	list := strings.Split(addresses, ",")
+	for i, a := range list {
+		if u, err := url.Parse(a); err == nil {
+			list[i] = u.Redacted()
+		} else {
+			list[i] = "an address that cannot be read"
+		}
+	}
+	return strings.Join(list, ",")
 }
