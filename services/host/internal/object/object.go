@@ -31,6 +31,7 @@ type Object struct {
 	control []func(*activation)
 	running bool // a goroutine takes turns
 	sleepy  bool // go to sleep when there is nothing else to do
+	leaving bool // it is going to sleep
 	open    bool
 	last    time.Time // of the last turn
 	used    uint64    // the number of the last turn, over all objects: who has the lowest is idle the longest
@@ -107,9 +108,12 @@ func (o *Object) run() {
 			o.mu.Unlock()
 			o.take(it)
 		case o.sleepy, o.a != nil && o.r.stopping.Load():
-			o.sleepy = false
+			o.sleepy, o.leaving = false, true
 			o.mu.Unlock()
 			o.sleep()
+			o.mu.Lock()
+			o.leaving = false
+			o.mu.Unlock()
 			if o.leave() {
 				return
 			}

@@ -187,6 +187,7 @@ func (r *Registry) get(id objectid.ID) *Object {
 // in queues, which NATS must be told are still wanted.
 func (r *Registry) sweep(alive bool) (wanted []*Incoming) {
 	var spare []*Object
+	staying := 0
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, o := range r.objects {
@@ -199,15 +200,18 @@ func (r *Registry) sweep(alive bool) (wanted []*Incoming) {
 			}
 		}
 		idle := o.open && !o.running && time.Since(o.last) >= r.c.Limits.Idle
-		if o.open && !o.running && !o.sleepy && !idle {
-			spare = append(spare, o)
+		if o.open && !o.sleepy && !o.leaving && !idle {
+			staying++
+			if !o.running {
+				spare = append(spare, o)
+			}
 		}
 		o.mu.Unlock()
 		if idle {
 			o.addSleep()
 		}
 	}
-	if over := r.awake - r.c.Limits.Awake; over > 0 {
+	if over := staying - r.c.Limits.Awake; over > 0 {
 		slices.SortFunc(spare, func(x, y *Object) int { return cmp.Compare(x.used, y.used) })
 		for _, o := range spare[:min(over, len(spare))] {
 			o.addSleep()
