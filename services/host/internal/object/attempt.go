@@ -2,6 +2,7 @@ package object
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"weir/pkg/edge"
@@ -130,9 +131,10 @@ func (a *activation) giveUp(l *link, e edge.Event) {
 		Attempts: l.c.Attempts.Count, Error: short(l.c.Attempts.Error, 2000)})
 }
 
+// short cuts a text to n bytes, at a whole character.
 func short(s string, n int) string {
 	if len(s) > n {
-		return s[:n]
+		return strings.ToValidUTF8(s[:n], "")
 	}
 	return s
 }

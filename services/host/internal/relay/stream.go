@@ -47,7 +47,7 @@ func (r *Relay) renew(s Status) time.Duration {
 		return r.later("the next stream cannot be named", err)
 	}
 	if s.Token != "" {
-		go r.delete(s.Token)
+		r.done.Go(func() { r.delete(s.Token) }) // Close waits for it
 	}
 	r.mu.Lock()
 	r.status.Token = token
