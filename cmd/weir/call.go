@@ -13,6 +13,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"weir/pkg/bus"
+	"weir/pkg/failure"
 	"weir/pkg/objectid"
 	"weir/pkg/settings"
 	"weir/pkg/value"
@@ -101,7 +102,7 @@ func (r running) call(ctx context.Context, id objectid.ID, method, args string) 
 	defer cancel()
 	data, err := client.Call(ctx, wire.CallRequest{To: id.String(), Method: method, Args: json.RawMessage(args)})
 	if err != nil {
-		return nil, exit{1, err}
+		return nil, exit{1, errors.New(failure.Of(err).Terminal())}
 	}
 	var results []json.RawMessage
 	if err := json.Unmarshal(data, &results); err != nil {

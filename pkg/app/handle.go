@@ -191,7 +191,7 @@ func (in *Instance) callHandle(L *lua.LState, method string) int {
 	ctx := context.Context(in.VM.Meter())
 	results, err := in.Caller.CallObject(ctx, h.ID, method, data)
 	if err != nil {
-		RaiseError(L, err)
+		in.RaiseError(L, err)
 	}
 	values, err := value.DecodeList(L, results, "result")
 	if err != nil {
@@ -201,22 +201,6 @@ func (in *Instance) callHandle(L *lua.LState, method string) int {
 		L.Push(v)
 	}
 	return len(values)
-}
-
-// RaiseError raises in Lua what a call gave: a raised string or table of the called app as it was, a platform error
-// by its text.
-func RaiseError(L *lua.LState, err error) {
-	e := wire.AsError(err)
-	if e.Code != "" {
-		luavm.Raise(L, e)
-	}
-	if e.Raised != nil {
-		v, bad := value.Decode(L, e.Raised, "error")
-		if bad == nil {
-			L.Error(v, 0)
-		}
-	}
-	L.Error(lua.LString(e.Message), 0)
 }
 
 // Identity gives an object's identity as data, with is() to ask for its class.

@@ -27,6 +27,7 @@ type Instance struct {
 	methods      map[string]*lua.LFunction
 	modules      map[string]lua.LValue
 	loading      []string
+	nested       nested
 	loader       *loader // only while the app itself is being loaded
 	sealed       bool    // the top level has run
 }

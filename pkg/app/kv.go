@@ -74,7 +74,7 @@ func kvKey(L *lua.LState) string {
 func kvGet(L *lua.LState, b Buckets, ctx context.Context, name string) int {
 	data, ok, err := b.Get(ctx, name, kvKey(L))
 	if err != nil {
-		RaiseError(L, err)
+		luavm.Raise(L, wire.AsError(err))
 	}
 	if !ok {
 		L.Push(lua.LNil)
@@ -98,14 +98,14 @@ func kvSet(L *lua.LState, b Buckets, ctx context.Context, name string) int {
 		luavm.Raise(L, err)
 	}
 	if err := b.Set(ctx, name, key, data); err != nil {
-		RaiseError(L, err)
+		luavm.Raise(L, wire.AsError(err))
 	}
 	return 0
 }
 
 func kvDelete(L *lua.LState, b Buckets, ctx context.Context, name string) int {
 	if err := b.Delete(ctx, name, kvKey(L)); err != nil {
-		RaiseError(L, err)
+		luavm.Raise(L, wire.AsError(err))
 	}
 	return 0
 }
@@ -118,13 +118,13 @@ func kvList(L *lua.LState, b Buckets, ctx context.Context, name string) int {
 	}
 	keys, more, err := b.List(ctx, name, o.Prefix, o.Cursor, o.Limit)
 	if err != nil {
-		RaiseError(L, err)
+		luavm.Raise(L, wire.AsError(err))
 	}
 	items := luavm.NewArray(L)
 	for _, key := range keys {
 		data, ok, err := b.Get(ctx, name, key)
 		if err != nil {
-			RaiseError(L, err)
+			luavm.Raise(L, wire.AsError(err))
 		}
 		if !ok {
 			continue // deleted meanwhile

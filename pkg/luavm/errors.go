@@ -3,6 +3,8 @@ package luavm
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 
 	lua "github.com/yuin/gopher-lua"
 )
@@ -48,6 +50,25 @@ func (e *Error) Error() string {
 		return "(no error object)"
 	}
 	return fmt.Sprintf("(error object is a %s value)", e.Value.Type())
+}
+
+// Frame is a line of Lua code in a traceback.
+type Frame struct {
+	File string
+	Line int
+}
+
+// Frames gives the lines of Lua code in Trace, innermost first.
+func (e *Error) Frames() []Frame {
+	var frames []Frame
+	for line := range strings.Lines(e.Trace) {
+		file, rest, ok := strings.Cut(strings.TrimSpace(line), ":")
+		number, _, ok2 := strings.Cut(rest, ":")
+		if n, err := strconv.Atoi(number); ok && ok2 && err == nil {
+			frames = append(frames, Frame{file, n})
+		}
+	}
+	return frames
 }
 
 // Unwrap returns Cause.

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"weir/pkg/app"
+	"weir/pkg/failure"
 )
 
 // Limits are what bounds objects. Each is WEIR_LIMIT_<NAME> in the environment.
@@ -85,7 +86,7 @@ func Log(level string, w *os.File, json bool) (*slog.Logger, error) {
 	if json {
 		return slog.New(slog.NewJSONHandler(w, o)), nil
 	}
-	return slog.New(slog.NewTextHandler(w, o)), nil
+	return slog.New(failure.Log(w, l)), nil
 }
 
 // RaiseDescriptors takes as many descriptors as the system gives, and says how many objects may be awake with them:

@@ -55,6 +55,18 @@ type Error struct {
 	Code    Code            `json:"code,omitempty"`
 	Message string          `json:"message"`
 	Raised  json.RawMessage `json:"raised,omitempty"` // a raised value that is not a string
+	Trace   []Frame         `json:"trace,omitempty"`  // where in the app it was raised, innermost first
+}
+
+// MaxTrace is how many frames an error carries at most: the innermost ones.
+const MaxTrace = 40
+
+// Frame is one line of app code on the way to an error.
+type Frame struct {
+	At     string `json:"at"` // whose code ran: "Auction/lot-42:bid", "GET /bid"
+	File   string `json:"file,omitempty"`
+	Line   int    `json:"line,omitempty"`
+	Source string `json:"source,omitempty"` // the line itself
 }
 
 func (e *Error) Error() string {

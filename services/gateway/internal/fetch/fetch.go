@@ -15,6 +15,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 
 	"weir/pkg/app"
+	"weir/pkg/failure"
 	"weir/pkg/luavm"
 	"weir/pkg/objectid"
 	"weir/pkg/wire"
@@ -101,7 +102,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) run(ctx context.Context, in *app.Instance, r *http.Request, body []byte) (*response, *Upgrade, error) {
 	rq := &request{h: h, in: in, r: r}
 	arg := rq.table(string(body))
-	results, err := in.VM.Call(luavm.NewMeter(ctx, budget), in.Fetch(), arg)
+	results, err := in.Call(luavm.NewMeter(ctx, budget), r.Method+" "+r.URL.Path, in.Fetch(), arg)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -121,28 +122,21 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	b := make([]byte, 8)
 	_, _ = rand.Read(b)
 	id := hex.EncodeToString(b)
-	status := http.StatusInternalServerError
-	var cause error = err
-	var raised *luavm.Error
-	trace := ""
-	if errors.As(err, &raised) {
-		trace = raised.Trace
-		if raised.Cause != nil {
-			cause = raised.Cause
-		}
-	}
-	text := "the app failed"
-	switch code := wire.AsError(cause).Code; {
-	case errors.Is(cause, luavm.ErrTimeout) || code == wire.Timeout:
+	status, text := http.StatusInternalServerError, "the app failed"
+	switch wire.AsError(err).Code {
+	case wire.Timeout:
 		status, text = http.StatusGatewayTimeout, "the app did not answer in time"
-	case code == wire.Overloaded || code == wire.Unavailable:
+	case wire.Overloaded, wire.Unavailable:
 		status, text = http.StatusServiceUnavailable, "no room at the moment"
 		w.Header().Set("Retry-After", "1")
 	}
-	h.c.Log.Error("a request failed", "id", id, "method", r.Method, "path", r.URL.Path, "status", status, "error", err, "trace", trace)
+	f := failure.Of(err)
+	h.c.Log.Error("a request failed", "id", id, "method", r.Method, "path", r.URL.Path, "status", status, "error", err, failure.Key, f)
 	w.Header().Set("X-Correlation-Id", id)
 	if h.c.Explain && strings.Contains(r.Header.Get("Accept"), "text/html") {
-		h.explain(w, status, id, err, trace)
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.WriteHeader(status)
+		_ = f.Page(w, h.c.App, status, id)
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

@@ -8,6 +8,7 @@ import (
 
 	"weir/pkg/app"
 	"weir/pkg/edge"
+	"weir/pkg/failure"
 	"weir/pkg/luavm"
 	"weir/pkg/objectid"
 	"weir/pkg/value"
@@ -67,7 +68,7 @@ func (s *Socket) runOn(ctx context.Context, in *app.Instance, it item) bool {
 		}
 		args = append(args, v)
 	}
-	_, err = in.VM.Call(luavm.NewMeter(ctx, handlerBudget), fn, args...)
+	_, err = in.Call(luavm.NewMeter(ctx, handlerBudget), s.program.Name+"."+it.handler+" of "+s.identity.String(), fn, args...)
 	if err == nil {
 		err = b.keep()
 	}
@@ -80,7 +81,7 @@ func (s *Socket) runOn(ctx context.Context, in *app.Instance, it item) bool {
 
 // failed ends the socket whose handler raised.
 func (s *Socket) failed(handler string, err error) {
-	s.c.Log.Error("a connection's handler failed; the socket is closed", "conn", s.id, "class", s.program.Name, "handler", handler, "object", s.identity.String(), "error", err)
+	s.c.Log.Error("a connection's handler failed; the socket is closed", "conn", s.id, "class", s.program.Name, "handler", handler, "object", s.identity.String(), "error", err, failure.Key, failure.Of(err))
 	s.end(ending{By: "error", Code: closeFailed, Reason: "the connection's program failed"})
 }
 
@@ -206,7 +207,7 @@ func (b *binding) follow(L *lua.LState) int {
 		luavm.Raise(L, wire.Errorf(wire.Unavailable, "the connection has ended: it can follow nothing more"))
 	}
 	if err := b.s.c.Fanout.Follow(b.in.VM.Meter(), b.s, h.ID, t, filter); err != nil {
-		app.RaiseError(L, err)
+		b.in.RaiseError(L, err)
 	}
 	return 0
 }
@@ -215,7 +216,7 @@ func (b *binding) follow(L *lua.LState) int {
 func (b *binding) unfollow(L *lua.LState) int {
 	h := app.CheckHandle(L, 2)
 	if err := b.s.c.Fanout.Unfollow(b.in.VM.Meter(), b.s, h.ID, topic(L, 3)); err != nil {
-		app.RaiseError(L, err)
+		b.in.RaiseError(L, err)
 	}
 	return 0
 }

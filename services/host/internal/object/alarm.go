@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"weir/pkg/edge"
+	"weir/pkg/failure"
 	"weir/services/host/internal/objectdb"
 )
 
@@ -54,7 +55,7 @@ func (a *activation) ring() {
 		if !fn {
 			return nil // the app no longer has the hook
 		}
-		_, err := a.lua(t, a.in.Function(a.id.Class, "hooks", "alarm"))
+		_, err := a.lua(t, " hooks.alarm", a.in.Function(a.id.Class, "hooks", "alarm"))
 		return err
 	})
 	if err == nil {
@@ -70,7 +71,7 @@ func (a *activation) ring() {
 	alarm.Error = short(err.Error(), 2000)
 	alarm.Next = now() + edge.Backoff(min(alarm.Count, edge.MaxAttempts))
 	given := alarm.Count >= edge.MaxAttempts
-	a.r.c.Log.Warn("an alarm hook failed", "object", a.id.String(), "attempt", alarm.Count, "error", err)
+	a.r.c.Log.Warn("an alarm hook failed", "object", a.id.String(), "attempt", alarm.Count, "error", err, failure.Key, failure.Of(err))
 	if given {
 		a.r.c.Log.Error("an alarm was given up: its hook failed too often", "object", a.id.String(), "attempts", alarm.Count, "error", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weir/pkg/edge"
+	"weir/pkg/failure"
 	"weir/pkg/wire"
 )
 
@@ -47,7 +48,7 @@ func (a *activation) attempt(l *link, e edge.Event, again bool) outcome {
 	err := a.transact(ctx, []string{a.id.String()}, func(t *turn) error {
 		t.delivery, t.attempting = true, l
 		ran = true
-		if _, err := a.lua(t, a.in.Function(a.id.Class, "receives", key), a.eventTable(e)); err != nil {
+		if _, err := a.lua(t, " receives "+key, a.in.Function(a.id.Class, "receives", key), a.eventTable(e)); err != nil {
 			return err
 		}
 		return a.db.SaveCursor(e.Publisher.String(), e.Seq, had)
@@ -82,7 +83,7 @@ func (a *activation) attempt(l *link, e edge.Event, again bool) outcome {
 			a.count(l, err.Error())
 		}
 		a.r.c.Log.Warn("a receives handler failed", "object", a.id.String(), "edge", l.publisher.String()+":"+e.Topic, "seq", e.Seq,
-			"attempt", l.c.Attempts.Count, "error", err)
+			"attempt", l.c.Attempts.Count, "error", err, failure.Key, failure.Of(err))
 		a.note(l)
 		if l.c.Attempts.Count >= edge.MaxAttempts {
 			a.giveUp(l, e)

@@ -77,7 +77,7 @@ func (it *callItem) turn(o *Object, a *activation) (results json.RawMessage, err
 		if err != nil {
 			return err
 		}
-		returned, err := a.lua(t, a.in.Function(a.id.Class, "", it.req.Method), values...)
+		returned, err := a.lua(t, ":"+it.req.Method, a.in.Function(a.id.Class, "", it.req.Method), values...)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 
 	"weir/pkg/app"
 	"weir/pkg/edge"
+	"weir/pkg/failure"
 	"weir/pkg/objectid"
 	"weir/pkg/value"
 	"weir/pkg/wire"
@@ -178,9 +179,9 @@ func (a *activation) follow(q edge.Request, it *edgeItem) (changes []edge.Change
 			if fn == nil {
 				return refused
 			}
-			results, err := a.lua(t, fn, lua.LString(topic), a.followerTable(follower, !edge.IsFollower(q.Peer)))
+			results, err := a.lua(t, " hooks.follow", fn, lua.LString(topic), a.followerTable(follower, !edge.IsFollower(q.Peer)))
 			if err != nil {
-				a.r.c.Log.Error("a follow hook failed; the follow is refused", "object", a.id.String(), "edge", identity+":"+topic, "error", err)
+				a.r.c.Log.Error("a follow hook failed; the follow is refused", "object", a.id.String(), "edge", identity+":"+topic, "error", err, failure.Key, failure.Of(err))
 				return refused
 			}
 			if len(results) == 0 || !lua.LVAsBool(results[0]) {

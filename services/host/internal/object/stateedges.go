@@ -51,7 +51,7 @@ func (s *stateBinding) operate(L *lua.LState, publisher objectid.ID, q edge.Requ
 		err = reply.Errors[0]
 	}
 	if err != nil {
-		app.RaiseError(L, err)
+		a.in.RaiseError(L, err)
 	}
 	if reply.Answer == nil || reply.Answer.Set.Owner != a.db.Own {
 		luavm.Raise(L, wire.Errorf(wire.Internal, "%s answered a follow without the edges", publisher))

@@ -11,7 +11,6 @@ import (
 
 	"weir/pkg/edge"
 	"weir/pkg/luavm"
-	"weir/pkg/value"
 	"weir/pkg/wire"
 	"weir/services/host/internal/objectdb"
 	"weir/services/host/internal/wake"
@@ -103,40 +102,16 @@ func (a *activation) prepare(t *turn) error {
 		return nil
 	}
 	if fn := a.in.Function(a.id.Class, "hooks", "init"); fn != nil {
-		if _, err := a.lua(t, fn); err != nil {
+		if _, err := a.lua(t, " hooks.init", fn); err != nil {
 			return err
 		}
 	}
 	return a.db.SetInitialised()
 }
 
-// lua calls one of the class's functions with state and further arguments.
-func (a *activation) lua(t *turn, fn *lua.LFunction, args ...lua.LValue) ([]lua.LValue, error) {
-	results, err := a.in.VM.Call(t.meter, fn, append([]lua.LValue{a.state.value}, args...)...)
-	if err != nil {
-		return nil, a.raised(err)
-	}
-	return results, nil
-}
-
-// raised gives what Lua raised as it travels: a string unchanged, a table as a value, the platform's errors by code.
-func (a *activation) raised(err error) error {
-	var e *luavm.Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	a.r.c.Log.Debug("a call raised", "object", a.id.String(), "error", e.Error(), "trace", e.Trace)
-	if e.Cause != nil {
-		return wire.AsError(e.Cause)
-	}
-	if s, ok := e.Value.(lua.LString); ok {
-		return &wire.Error{Message: string(s)}
-	}
-	data, bad := value.Encode(e.Value, "error", value.MaxResults)
-	if bad != nil {
-		return wire.AsError(bad)
-	}
-	return &wire.Error{Message: string(data), Raised: data}
+// lua calls one of the class's functions, named so in traces, with state and further arguments.
+func (a *activation) lua(t *turn, name string, fn *lua.LFunction, args ...lua.LValue) ([]lua.LValue, error) {
+	return a.in.Call(t.meter, a.id.String()+name, fn, append([]lua.LValue{a.state.value}, args...)...)
 }
 
 // expect writes to the wake list what the commit is about to make true.

@@ -1,0 +1,51 @@
+package failure
+
+import (
+	"strings"
+
+	"weir/pkg/wire"
+)
+
+// hints say what to do about an error code.
+var hints = map[wire.Code]string{
+	wire.Overloaded:      "too many calls wait at this object, or in this process: spread the work over more objects, or try again a little later",
+	wire.Unavailable:     "nothing was done; the same call may succeed a little later",
+	wire.Timeout:         "it may have been done: look before doing it again. Two objects that wait for each other end like this too",
+	wire.OutcomeUnknown:  "it may have been done: look before doing it again",
+	wire.BudgetExceeded:  "split the work over several calls, or over an alarm that does a part each time",
+	wire.MemoryLimit:     "keep less in one call: page through rows, and keep large things in the database",
+	wire.DatabaseFull:    "delete rows, spread the data over more objects, or raise WEIR_LIMIT_DATABASE_BYTES",
+	wire.LogFull:         "a follower does not take its events: `weir edges` of this object names it",
+	wire.FollowRefused:   "the publisher decides who follows: its publishes policy, or its hooks.follow",
+	wire.Cycle:           "an object that waits for a call cannot be called by it: publish an event instead, or pass what is needed as an argument",
+	wire.TooDeep:         "shorten the chain of calls: publish an event where nobody needs the answer",
+	wire.NoSuchClass:     "declare it with object \"Name\" { … }; names are case-sensitive",
+	wire.NoSuchMethod:    "methods are the functions in the class's own table; publishes, receives, hooks and migrations are none",
+	wire.NoSuchTopic:     "topics are declared in the publisher's publishes table",
+	wire.BadValue:        "nil, booleans, numbers, strings and tables of them cross between objects; `docs/lua.md` has the rules",
+	wire.MigrationFailed: "mend the migration: a new file that follows those which ran already; those never change",
+	wire.Corrupt:         "the object's file is damaged and was left as it is; put a backup in its place",
+}
+
+// luaHints say what usually stands behind one of Lua's own errors.
+var luaHints = []struct{ text, hint string }{
+	{"attempt to call a non-function", "there is no function of this name here: a local function must stand above its use, a library may be called otherwise (see docs/lua.md)"},
+	{"attempt to index a non-table object(nil)", "what stands before the dot or bracket is nil: a query that found no row gives nil, so does a missing field"},
+	{"attempt to compare", "one side is nil or of another type: tonumber and tostring convert"},
+	{"cannot perform concat", "only strings and numbers are joined with ..; tostring converts"},
+	{"cannot perform", "one side is nil or no number: tonumber converts"},
+	{"stack overflow", "a function calls itself without an end"},
+	{"is read-only", "globals cannot be assigned once the app has loaded: use local, or state for what lasts"},
+}
+
+func hint(e *wire.Error) string {
+	if e.Code != "" {
+		return hints[e.Code]
+	}
+	for _, h := range luaHints {
+		if strings.Contains(e.Message, h.text) {
+			return h.hint
+		}
+	}
+	return ""
+}
