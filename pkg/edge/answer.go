@@ -10,20 +10,15 @@ const AnswerBytes = 512 << 10
 // Answer answers the one question, "peer has q.Have of incarnation q.Incarnation": its set now, and for a follower
 // every event after it that the set wants. That is complete: what is no longer kept was confirmed by this follower,
 // or lies before an edge's start. changed is what an operation just did, and before the version it found: a gateway
-// that knew that version is told only the difference, unless edges went meanwhile: by another operation of its batch, or
-// by what a hook did.
+// that knew that version is told only the difference, unless other edges of it went meanwhile, by what a hook did.
 func (p *Publisher) Answer(q Request, before uint64, changed []Change, rows Rows) (Answer, error) {
 	a := Answer{Publisher: p.ID, ID: q.ID, Incarnation: p.Incarnation, Have: q.Have, Head: p.Head, Number: p.Number,
 		Parent: p.Parent, Fork: p.Fork}
 	peer := p.Find(q.Peer, q.Owner)
-	if peer != nil && !IsFollower(q.Peer) && q.Kind == Follow && q.Version == before && before >= peer.whole && q.Incarnation == p.Incarnation {
+	if peer != nil && !IsFollower(q.Peer) && (q.Kind == Follow || q.Kind == Unfollow || q.Kind == Close) &&
+		q.Version == before && before >= peer.whole && q.Incarnation == p.Incarnation {
 		a.Base = before
-		a.Set = Set{Version: peer.Version}
-		for _, c := range changed {
-			if c.Peer == peer {
-				a.Set.Edges = append(a.Set.Edges, c.Edge)
-			}
-		}
+		a.Set, a.Removed = peer.difference(changed)
 		return a, nil
 	}
 	a.Set = p.setOf(q.Peer, q.Owner)
@@ -58,6 +53,25 @@ func (p *Publisher) Answer(q Request, before uint64, changed []Change, rows Rows
 		return true
 	})
 	return a, err
+}
+
+// difference gives what changes made of the edges: those that are there now, and those that went.
+func (p *Peer) difference(changed []Change) (s Set, removed []Key) {
+	s.Version = p.Version
+	seen := map[Key]bool{}
+	for _, c := range changed {
+		k := c.Edge.Key
+		if c.Peer != p || seen[k] {
+			continue
+		}
+		seen[k] = true
+		if e, ok := p.Edges[k]; ok {
+			s.Edges = append(s.Edges, e)
+		} else {
+			removed = append(removed, k)
+		}
+	}
+	return s, removed
 }
 
 // Received takes a receipt, if it is of this incarnation and of the follower's life that has the edges. It says

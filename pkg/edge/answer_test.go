@@ -148,7 +148,8 @@ func TestGatewaySetInParts(t *testing.T) {
 	}
 }
 
-// A gateway is told only what changed if it knows the rest: not if an edge went meanwhile, or it knows another version.
+// A gateway is told only what its operations changed if it knows the rest: not if a hook took an edge meanwhile, or it
+// knows another version. What went stands with a "-".
 func TestAnswerToBatch(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -165,9 +166,12 @@ func TestAnswerToBatch(t *testing.T) {
 		{"another version is known", []string{"follow gw:c bid"}, 1, Follow, 0, []string{"a bid", "b bid", "c bid"}},
 		{"nothing is known", []string{"follow gw:c bid"}, 0, Follow, 0, []string{"a bid", "b bid", "c bid"}},
 		{"a question", nil, 2, Ask, 0, []string{"a bid", "b bid"}},
-		{"an unfollow", []string{"unfollow gw:a bid"}, 2, Unfollow, 0, []string{"b bid"}},
-		{"an unfollow before a follow", []string{"unfollow gw:a bid", "follow gw:c bid"}, 2, Follow, 0, []string{"b bid", "c bid"}},
-		{"gone and come again", []string{"unfollow gw:a bid", "follow gw:a bid"}, 2, Follow, 0, []string{"a bid", "b bid"}},
+		{"an unfollow", []string{"unfollow gw:a bid"}, 2, Unfollow, 2, []string{"-a bid"}},
+		{"an unfollow before a follow", []string{"unfollow gw:a bid", "follow gw:c bid"}, 2, Follow, 2, []string{"c bid", "-a bid"}},
+		{"gone and come again", []string{"unfollow gw:a bid", "follow gw:a bid"}, 2, Follow, 2, []string{"a bid"}},
+		{"come and gone again", []string{"follow gw:c bid", "close gw:c"}, 2, Close, 2, []string{"-c bid"}},
+		{"a closed socket", []string{"close gw:b"}, 2, Close, 2, []string{"-b bid"}},
+		{"a closed socket of another version", []string{"close gw:b"}, 1, Close, 0, []string{"a bid"}},
 		{"all gone", []string{"close gw:a", "close gw:b"}, 2, Follow, 0, nil},
 		{"all gone, and one new", []string{"close gw:a", "close gw:b", "follow gw:c bid"}, 2, Follow, 0, []string{"c bid"}},
 		{"a hook that drops followers", []string{"identity Account/bob", "follow gw:c bid"}, 2, Follow, 0, []string{"a bid", "c bid"}},
@@ -183,8 +187,12 @@ func TestAnswerToBatch(t *testing.T) {
 			}
 		}
 		a, err := w.p.Answer(Request{Kind: tt.kind, Peer: "gw", Incarnation: "i", Version: tt.version}, before, changed, nil)
-		if err != nil || a.Base != tt.base || !slices.Equal(edges(a.Set), tt.edges) {
-			t.Errorf("%s: %v, base %d, %v", tt.name, err, a.Base, edges(a.Set))
+		got := edges(a.Set)
+		for _, k := range a.Removed {
+			got = append(got, "-"+k.Conn+" "+k.Topic)
+		}
+		if err != nil || a.Base != tt.base || !slices.Equal(got, tt.edges) {
+			t.Errorf("%s: %v, base %d, %v", tt.name, err, a.Base, got)
 		}
 		if peer := w.p.Find("gw", ""); peer != nil && a.Set.Version != peer.Version {
 			t.Errorf("%s: version %d of %d", tt.name, a.Set.Version, peer.Version)

@@ -104,7 +104,7 @@ var controls = []control{
 		r.removeIdentity = func(p *Publisher, id string) []Change {
 			for _, peer := range p.Peers {
 				if peer.Name == id {
-					return p.remove(peer, true, func(Edge) bool { return true })
+					return p.remove(peer, true, peer.keys()...)
 				}
 			}
 			return nil

@@ -142,6 +142,7 @@ type Answer struct {
 	Fork        uint64      `json:"fork,omitempty"` // a cursor of Parent counts up to here
 	Base        uint64      `json:"base,omitempty"` // not 0: Set has only what changed since this version, which a gateway has
 	Set         Set         `json:"set"`
+	Removed     []Key       `json:"removed,omitempty"` // with Base: the edges that went
 	Rows        []Event     `json:"rows,omitempty"`
 	More        bool        `json:"more,omitempty"` // rows after Head were left out for size: ask again
 }

@@ -110,7 +110,7 @@ func (g *gateway) answered(a Answer) {
 	case heard == Taken && (a.Base == 0 || g.w.rules.host.deltaWhole):
 		fd.set = a.Set.Edges
 	case heard == Taken:
-		fd.set = merge(fd.set, a.Set.Edges)
+		fd.set = slices.DeleteFunc(merge(fd.set, a.Set.Edges), func(e Edge) bool { return slices.Contains(a.Removed, e.Key) })
 	case awaited || heard == Again:
 		fd.again = true
 	}

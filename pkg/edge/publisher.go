@@ -31,8 +31,14 @@ type Peer struct {
 	Applied   uint64 // the cursor that its receipts name; memory only
 	Attempts  int    // as its last receipt said; memory only
 	Next      int64
-	identity  map[string]string
-	whole     uint64 // the version since which edges were only added or changed; memory only
+	conns     map[string]*conn
+	whole     uint64 // the version since which only the peer's own operations changed its edges; memory only
+}
+
+// conn is one socket of a gateway's: whose it is, and its edges by topic.
+type conn struct {
+	identity string
+	topics   map[string]bool
 }
 
 // Change is one row of the edge table to write (Edge set) or to delete.
@@ -47,7 +53,10 @@ func (p *Peer) Identity(conn string) string {
 	if IsFollower(p.Name) {
 		return p.Name
 	}
-	return p.identity[conn]
+	if c := p.conns[conn]; c != nil {
+		return c.identity
+	}
+	return ""
 }
 
 // Set gives the peer's edges as they travel.
@@ -94,13 +103,46 @@ func (p *Publisher) Restore(peer, owner, identity string, version, confirmed uin
 
 func (p *Peer) add(e Edge, identity string) {
 	p.Edges[e.Key] = e
-	if !IsFollower(p.Name) {
-		if p.identity == nil {
-			p.identity = map[string]string{}
+	if IsFollower(p.Name) {
+		return
+	}
+	c := p.conns[e.Conn]
+	if c == nil {
+		if p.conns == nil {
+			p.conns = map[string]*conn{}
 		}
-		p.identity[e.Conn] = identity
+		c = &conn{topics: map[string]bool{}}
+		p.conns[e.Conn] = c
+	}
+	c.identity = identity
+	c.topics[e.Topic] = true
+}
+
+// drop takes one edge out.
+func (p *Peer) drop(k Key) {
+	delete(p.Edges, k)
+	if c := p.conns[k.Conn]; c != nil {
+		delete(c.topics, k.Topic)
+		if len(c.topics) == 0 {
+			delete(p.conns, k.Conn)
+		}
 	}
 }
+
+// of gives the keys of a connection's edges.
+func (p *Peer) of(conn string) []Key {
+	c := p.conns[conn]
+	if c == nil {
+		return nil
+	}
+	keys := make([]Key, 0, len(c.topics))
+	for topic := range c.topics {
+		keys = append(keys, Key{Conn: conn, Topic: topic})
+	}
+	return keys
+}
+
+func (p *Peer) keys() []Key { return slices.Collect(maps.Keys(p.Edges)) }
 
 // Find gives the peer's edges in this life of it, nil if it has none.
 func (p *Publisher) Find(peer, owner string) *Peer {
@@ -169,12 +211,12 @@ func (p *Publisher) forget(name string) []Change {
 	return changes
 }
 
-// remove deletes the edges of one peer that match, under one new version.
-func (p *Publisher) remove(peer *Peer, raise bool, match func(Edge) bool) []Change {
+// remove deletes those edges of one peer that it has, under one new version.
+func (p *Publisher) remove(peer *Peer, raise bool, keys ...Key) []Change {
 	var changes []Change
-	for k, e := range peer.Edges {
-		if match(e) {
-			delete(peer.Edges, k)
+	for _, k := range keys {
+		if e, ok := peer.Edges[k]; ok {
+			peer.drop(k)
 			changes = append(changes, Change{Peer: peer, Edge: e, Deleted: true})
 		}
 	}
@@ -185,23 +227,11 @@ func (p *Publisher) remove(peer *Peer, raise bool, match func(Edge) bool) []Chan
 	if raise {
 		p.Number++
 	}
-	peer.Version, peer.whole = p.Versions, p.Versions
-	for _, c := range changes {
-		peer.dropIdentity(c.Edge.Conn)
-	}
+	peer.Version = p.Versions
 	if len(peer.Edges) == 0 {
 		delete(p.Peers, peer.Name)
 	}
 	return changes
-}
-
-func (p *Peer) dropIdentity(conn string) {
-	for k := range p.Edges {
-		if k.Conn == conn {
-			return
-		}
-	}
-	delete(p.identity, conn)
 }
 
 // Remove does what an unfollow, a drop, a disown or a closed connection asks for; nil when there is nothing to remove.
@@ -212,15 +242,15 @@ func (p *Publisher) Remove(q Request) []Change {
 	}
 	switch q.Kind {
 	case Unfollow:
-		return p.remove(peer, true, func(e Edge) bool { return e.Key == q.Key })
+		return p.remove(peer, true, q.Key)
 	case Drop:
-		return p.remove(peer, true, func(e Edge) bool {
-			return e.Key == q.Key && q.Incarnation == p.Incarnation && q.Since == e.Since
-		})
+		if q.Incarnation == p.Incarnation && q.Since == peer.Edges[q.Key].Since {
+			return p.remove(peer, true, q.Key)
+		}
 	case Disown, Gone:
-		return p.remove(peer, true, func(Edge) bool { return true })
+		return p.remove(peer, true, peer.keys()...)
 	case Close:
-		return p.remove(peer, false, func(e Edge) bool { return e.Conn == q.Key.Conn })
+		return p.remove(peer, false, peer.of(q.Key.Conn)...)
 	}
 	return nil
 }
@@ -230,7 +260,12 @@ func (p *Publisher) RemoveIdentity(id string) []Change {
 	var changes []Change
 	for _, name := range slices.Sorted(maps.Keys(p.Peers)) {
 		peer := p.Peers[name]
-		changes = append(changes, p.remove(peer, true, func(e Edge) bool { return peer.Identity(e.Conn) == id })...)
+		keys := slices.DeleteFunc(peer.keys(), func(k Key) bool { return peer.Identity(k.Conn) != id })
+		removed := p.remove(peer, true, keys...)
+		if len(removed) > 0 {
+			peer.whole = p.Versions // its own operations do not tell the peer of these
+		}
+		changes = append(changes, removed...)
 	}
 	return changes
 }

@@ -13,9 +13,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,15 +25,19 @@ import (
 	"weir/pkg/settings"
 	"weir/pkg/wire"
 	"weir/services/standalone"
+	"weir/test/clients"
 	"weir/test/testkit"
 )
+
+// The clients run in a process of their own.
+func TestMain(m *testing.M) { clients.Main(m) }
 
 const benchApp = `
 -- main.lua --
 local User = objects "User"
 local P = object "P" {
     publishes = { e = "public" },
-    say = function(state, n) state:publish("e", { n = n, text = "an event of a usual size, some hundred bytes" }) end,
+    say = function(state, n) state:publish("e", { n = n, text = "#an event of a usual size, some hundred bytes" }) end,
 }
 object "User" {}
 local Ws = connection "Ws" {
@@ -81,108 +83,57 @@ func say(b testing.TB, s *standalone.Standalone, n int) {
 	}
 }
 
-// readers opens sockets and counts the bytes that each gets, as cheaply as can be: the reading is not what is measured.
-func readers(b testing.TB, url string, n int) *atomic.Int64 {
-	var total atomic.Int64
-	var wg sync.WaitGroup
-	slots := make(chan struct{}, 64)
-	for range n {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			ws, resp, err := websocket.DefaultDialer.Dial(url, nil)
-			if err != nil {
-				b.Error(err)
-				return
-			}
-			resp.Body.Close()
-			b.Cleanup(func() { ws.Close() })
-			go func() {
-				buf := make([]byte, 16<<10)
-				for {
-					n, err := ws.NetConn().Read(buf)
-					total.Add(int64(n))
-					if err != nil {
-						return
-					}
-				}
-			}()
-		})
-	}
-	wg.Wait()
-	return &total
-}
-
 const sockets = 2000
 
-// frame is the size of one event's frame on the wire: a header of 4 bytes and the envelope.
-func frame(n int) int64 {
-	return int64(4 + len(fmt.Sprintf(`{"type":"event","topic":"e","from":{"id":"P/p","class":"P","name":"p"},"data":{"n":%d,"text":"an event of a usual size, some hundred bytes"}}`, n)))
+// pace publishes b.N events and reports frames/s.
+func pace(b *testing.B, c *clients.Clients, publish func(n int)) {
+	c.Settle()
+	b.ResetTimer()
+	c.Pace(b.N, sockets, publish)
+	b.ReportMetric(float64(b.N*sockets)/b.Elapsed().Seconds(), "frames/s")
 }
 
-func await(total *atomic.Int64, want int64) {
-	for total.Load() < want {
-		<-time.After(200 * time.Microsecond)
-	}
-}
-
-// BenchmarkSockets: frames/s from one publisher to 2,000 sockets of one gateway with forward, paced so that no queue
-// overflows: 32 events are on their way at most.
+// BenchmarkSockets: frames/s from one publisher to 2,000 sockets of one gateway with forward.
 func BenchmarkSockets(b *testing.B) {
 	s, addr := start(b)
-	total := readers(b, "ws://"+addr+"/ws", sockets)
-	want := int64(sockets) * 8 // "open"
-	await(total, want)
-	b.ResetTimer()
-	for n := range b.N {
-		say(b, s, 100_000+n)
-		want += sockets * frame(100_000+n)
-		await(total, want-32*sockets*frame(100_000))
-	}
-	await(total, want)
-	b.ReportMetric(float64(b.N*sockets)/b.Elapsed().Seconds(), "frames/s")
+	pace(b, clients.Open(b, addr, "/ws", sockets, ""), func(n int) { say(b, s, n) })
 }
 
 // BenchmarkSocketsLimit: a loop that writes one prepared message to 2,000 gorilla connections.
 func BenchmarkSocketsLimit(b *testing.B) {
-	settings.RaiseDescriptors(0)
-	var mu sync.Mutex
-	var conns []*websocket.Conn
-	up := websocket.Upgrader{WriteBufferPool: &sync.Pool{}}
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c, err := up.Upgrade(w, r, nil)
-		if err != nil {
-			return
-		}
-		mu.Lock()
-		conns = append(conns, c)
-		mu.Unlock()
-	}))
+	conns := make(chan *websocket.Conn, sockets)
+	srv := bare(conns)
 	defer srv.Close()
-	total := readers(b, "ws"+strings.TrimPrefix(srv.URL, "http"), sockets)
-	for n := 0; n < sockets; {
-		mu.Lock()
-		n = len(conns)
-		mu.Unlock()
+	c := clients.Open(b, srv.Listener.Addr().String(), "/", sockets, "")
+	all := make([]*websocket.Conn, sockets)
+	for i := range all {
+		all[i] = <-conns
 	}
-	data := make([]byte, frame(100_000)-4)
-	for i := range data {
-		data[i] = 'x'
-	}
-	b.ResetTimer()
-	for range b.N {
-		m, err := websocket.NewPreparedMessage(websocket.TextMessage, data)
+	pace(b, c, func(n int) {
+		text := fmt.Sprintf(`{"type":"event","topic":"e","from":{"id":"P/p","class":"P","name":"p"},"data":{"n":%d,"text":"#an event of a usual size, some hundred bytes"}}`, n)
+		m, err := websocket.NewPreparedMessage(websocket.TextMessage, []byte(text))
 		if err != nil {
 			b.Fatal(err)
 		}
-		for _, c := range conns {
+		for _, c := range all {
 			if err := c.WritePreparedMessage(m); err != nil {
 				b.Fatal(err)
 			}
 		}
-	}
-	await(total, int64(b.N)*sockets*frame(100_000))
-	b.ReportMetric(float64(b.N*sockets)/b.Elapsed().Seconds(), "frames/s")
+	})
+}
+
+// bare is a server of gorilla connections that do nothing but wait for their end.
+func bare(conns chan<- *websocket.Conn) *httptest.Server {
+	settings.RaiseDescriptors(0)
+	up := websocket.Upgrader{WriteBufferPool: &sync.Pool{}}
+	return httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c, err := up.Upgrade(w, r, nil)
+		if err == nil {
+			conns <- c
+			_, _, _ = c.ReadMessage()
+		}
+	}))
 }
 
 // BenchmarkLatency: the time from a call that publishes to the browser's frame, at 1,000 events/s.
@@ -229,29 +180,33 @@ func BenchmarkLatency(b *testing.B) {
 	b.ReportMetric(at(0.999), "p99.9-ms")
 }
 
-// BenchmarkIdleSockets: memory of an idle socket at 4,000, its client's part of the process taken off: that is measured
-// with a bare gorilla server first.
+// BenchmarkIdleSockets: memory of an idle socket that follows nothing, at 10,000.
 func BenchmarkIdleSockets(b *testing.B) {
-	const n = 4000 // with its client and the bare ones four descriptors each
 	_, addr := start(b)
-	before := resident(b)
-	readers(b, "ws://"+addr+"/idle", n)
-	both := resident(b) - before
-	up := websocket.Upgrader{WriteBufferPool: &sync.Pool{}, ReadBufferSize: 2048}
-	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c, err := up.Upgrade(w, r, nil)
-		if err == nil {
-			go func() { _, _, _ = c.ReadMessage() }()
-		}
-	}))
+	idle(b, addr, "/idle")
+}
+
+// BenchmarkIdleSocketsFollowing: the same where each follows a publisher.
+func BenchmarkIdleSocketsFollowing(b *testing.B) {
+	_, addr := start(b)
+	idle(b, addr, "/ws")
+}
+
+// BenchmarkIdleSocketsLimit: memory of a gorilla connection in whose handler a goroutine waits.
+func BenchmarkIdleSocketsLimit(b *testing.B) {
+	srv := bare(make(chan *websocket.Conn, 10_000))
 	defer srv.Close()
-	before = resident(b)
-	readers(b, "ws"+strings.TrimPrefix(srv.URL, "http"), n)
-	bare := resident(b) - before
+	idle(b, srv.Listener.Addr().String(), "/")
+}
+
+func idle(b *testing.B, addr, path string) {
+	const n = 10_000
+	before := resident(b)
+	clients.Open(b, addr, path, n, "").Settle()
+	each := float64(resident(b)-before) / n
 	for b.Loop() {
 	}
-	b.ReportMetric(float64(both)/n, "B/socket-and-client")
-	b.ReportMetric(float64(bare)/n, "B/bare-socket-and-client")
+	b.ReportMetric(each, "B/socket")
 }
 
 func resident(b testing.TB) int64 {

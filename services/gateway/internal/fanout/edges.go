@@ -15,10 +15,22 @@ func (fd *feed) take(a edge.Answer) {
 		}
 		fd.edges, fd.count = map[string]map[string]subscriber{}, 0
 	}
+	for _, k := range a.Removed {
+		fd.remove(k)
+	}
+	closing := map[string]bool{}
+	if a.Base == 0 && len(a.Set.Edges) > 0 {
+		for _, o := range fd.ops {
+			if o.request.Kind == edge.Close {
+				closing[o.request.Key.Conn] = true
+			}
+		}
+	}
 	for _, e := range a.Set.Edges {
 		s := fd.known[e.Conn]
 		if s == nil {
-			if a.Base == 0 { // of a socket that has closed: the publisher did not hear of it
+			if a.Base == 0 && !closing[e.Conn] { // of a socket that has closed: the publisher did not hear of it
+				closing[e.Conn] = true
 				fd.ops = append(fd.ops, op{request: edge.Request{Kind: edge.Close, Key: edge.Key{Conn: e.Conn}}, deadline: time.Now().Add(10 * time.Second)})
 			}
 			continue

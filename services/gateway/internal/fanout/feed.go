@@ -159,7 +159,8 @@ func (fd *feed) run() {
 		}
 		fd.busy = true
 		batch := slices.Clone(fd.ops[:n])
-		fd.ops = slices.Delete(fd.ops, 0, n)
+		clear(fd.ops[:n])
+		fd.ops = fd.ops[n:]
 		req := wire.EdgeRequest{To: fd.publisher.String()}
 		until := time.Now()
 		for _, o := range batch {

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"log/slog"
+	"maps"
 	"net"
 	"slices"
 	"sync"
@@ -214,10 +215,8 @@ func (s *Socket) Stop() {
 // finish runs after the reader has ended: edges go, close runs, everything is freed.
 func (s *Socket) finish() {
 	s.mu.Lock()
-	publishers := make([]objectid.ID, 0, len(s.follows))
-	for p := range s.follows {
-		publishers = append(publishers, p)
-	}
+	publishers := slices.Collect(maps.Keys(s.follows))
+	following := s.running // a handler: it may be waiting for a follow that comes after this
 	s.mu.Unlock()
 	s.c.Fanout.Leave(s, publishers)
 	if s.program.Handlers["close"] {
@@ -228,16 +227,14 @@ func (s *Socket) finish() {
 	}
 	s.work.Wait()
 	s.mu.Lock()
-	for p := range s.follows { // what a handler has followed meanwhile
-		if !slices.Contains(publishers, p) {
-			publishers = append(publishers, p)
-		}
-	}
 	if s.timer != nil {
 		s.timer.Stop()
 	}
+	publishers = slices.Collect(maps.Keys(s.follows))
 	s.mu.Unlock()
-	s.c.Fanout.Leave(s, publishers)
+	if following {
+		s.c.Fanout.Leave(s, publishers)
+	}
 	s.cancel()
 	_ = s.ws.Close()
 	s.gone(s)
