@@ -96,7 +96,9 @@ func pace(b *testing.B, c *clients.Clients, publish func(n int)) {
 // BenchmarkSockets: frames/s from one publisher to 2,000 sockets of one gateway with forward.
 func BenchmarkSockets(b *testing.B) {
 	s, addr := start(b)
-	pace(b, clients.Open(b, addr, "/ws", sockets, ""), func(n int) { say(b, s, n) })
+	var calls sync.WaitGroup
+	pace(b, clients.Open(b, addr, "/ws", sockets, ""), func(n int) { calls.Go(func() { say(b, s, n) }) })
+	calls.Wait()
 }
 
 // BenchmarkSocketsLimit: a loop that writes one prepared message to 2,000 gorilla connections.

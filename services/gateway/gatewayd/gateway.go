@@ -141,7 +141,7 @@ func (g *Gateway) upgrade(w http.ResponseWriter, r *http.Request, u *fetch.Upgra
 	}
 	g.running.Add(1)
 	g.mu.Unlock()
-	ws, err := g.upgrader.Upgrade(w, r, nil)
+	ws, err := socket.Upgrade(&g.upgrader, w, r)
 	if err != nil {
 		g.running.Done()
 		g.c.Log.Debug("a websocket was refused", "error", err)

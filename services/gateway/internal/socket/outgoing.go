@@ -3,6 +3,7 @@ package socket
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -57,24 +58,38 @@ func (s *Socket) write() {
 		batch := s.out
 		s.out = nil
 		s.mu.Unlock()
-		for _, o := range batch {
-			_ = s.ws.SetWriteDeadline(time.Now().Add(writeWithin))
-			var err error
-			if o.prepared != nil {
-				err = s.ws.WritePreparedMessage(o.prepared)
-			} else {
-				err = s.ws.WriteMessage(websocket.TextMessage, o.data)
-			}
-			s.mu.Lock()
-			s.outSize -= o.size
-			s.mu.Unlock()
-			if err != nil {
-				s.end(ending{By: "peer", Code: closeNormal, Reason: "the connection broke"})
-				_ = s.ws.Close()
-				return
-			}
+		if err := s.writeAll(batch); err != nil {
+			s.end(ending{By: "peer", Code: closeNormal, Reason: "the connection broke"})
+			_ = s.ws.Close()
+			return
 		}
 	}
+}
+
+// writeAll writes frames, several in one system call.
+func (s *Socket) writeAll(batch []outgoing) error {
+	_ = s.ws.SetWriteDeadline(time.Now().Add(writeWithin))
+	if len(batch) > 1 {
+		s.ws.out.hold()
+	}
+	size := 0
+	var err error
+	for _, o := range batch {
+		if o.prepared != nil {
+			err = s.ws.WritePreparedMessage(o.prepared)
+		} else {
+			err = s.ws.WriteMessage(websocket.TextMessage, o.data)
+		}
+		if err != nil {
+			break
+		}
+		size += o.size
+	}
+	err = errors.Join(err, s.ws.out.flush())
+	s.mu.Lock()
+	s.outSize -= size
+	s.mu.Unlock()
+	return err
 }
 
 // bye sends the close frame, and gives the peer a moment to answer it.

@@ -62,7 +62,7 @@ type Socket struct {
 	id       string
 	program  *app.Connection
 	identity objectid.ID
-	ws       *websocket.Conn
+	ws       *Conn
 	ctx      context.Context
 	cancel   context.CancelFunc
 	gone     func(*Socket)
@@ -99,7 +99,7 @@ type ending struct {
 }
 
 // New makes a socket of a connection that was just upgraded. gone is called once, when all is over.
-func New(c Config, program *app.Connection, identity objectid.ID, seed []byte, ws *websocket.Conn, gone func(*Socket)) *Socket {
+func New(c Config, program *app.Connection, identity objectid.ID, seed []byte, ws *Conn, gone func(*Socket)) *Socket {
 	b := make([]byte, 9)
 	_, _ = rand.Read(b)
 	if seed == nil {
