@@ -27,6 +27,8 @@ type cluster struct {
 	t      *testing.T
 	dir    string
 	nats   string // address
+	app    string // folder
+	listen string // address of the gateway
 	admins map[string]string
 	procs  map[string]*exec.Cmd
 	log    *os.File
@@ -43,19 +45,24 @@ func free(t *testing.T) string {
 	return l.Addr().String()
 }
 
-func newCluster(t *testing.T) *cluster {
+// newCluster builds all programs. app is an app's folder, or empty for the one of app.txtar.
+func newCluster(t *testing.T, app string) *cluster {
 	t.Helper()
-	c := &cluster{t: t, dir: t.TempDir(), nats: free(t), admins: map[string]string{}, procs: map[string]*exec.Cmd{}}
-	archive, err := txtar.ParseFile("app.txtar")
-	if err != nil {
-		t.Fatal(err)
+	c := &cluster{t: t, dir: t.TempDir(), nats: free(t), app: app, listen: free(t), admins: map[string]string{}, procs: map[string]*exec.Cmd{}}
+	if app == "" {
+		archive, err := txtar.ParseFile("app.txtar")
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.app = filepath.Join(c.dir, "app")
+		testkit.WriteApp(t, c.app, archive)
 	}
-	testkit.WriteApp(t, filepath.Join(c.dir, "app"), archive)
 	for name, pkg := range map[string]string{"nats-server": "github.com/nats-io/nats-server/v2", "host": "weir/services/host", "router": "weir/services/router", "gateway": "weir/services/gateway"} {
 		if out, err := exec.Command("go", "build", "-o", filepath.Join(c.dir, name), pkg).CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)
 		}
 	}
+	var err error
 	if c.log, err = os.Create(filepath.Join(c.dir, "log")); err != nil {
 		t.Fatal(err)
 	}
@@ -87,9 +94,9 @@ func (c *cluster) start(name string, more ...string) {
 		case "host":
 			args = append(args, "--data", filepath.Join(c.dir, "data"))
 		case "gateway":
-			args = append(args, "--listen", "127.0.0.1:0")
+			args = append(args, "--listen", c.listen)
 		}
-		cmd = exec.Command(filepath.Join(c.dir, kind), append(append(args, more...), filepath.Join(c.dir, "app"))...)
+		cmd = exec.Command(filepath.Join(c.dir, kind), append(append(args, more...), c.app)...)
 	}
 	cmd.Stdout, cmd.Stderr = c.log, c.log
 	if err := cmd.Start(); err != nil {
@@ -151,14 +158,14 @@ func (c *cluster) client() *bus.Client {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(nc.Close)
-	return bus.NewClient(nc, "app")
+	return bus.NewClient(nc, filepath.Base(c.app))
 }
 
 // TestServices runs the services as processes of their own, started in the wrong order, and kills each of them and NATS
 // in turn under load, NATS also with the loss of all that it stored.
 // spec: OPS-1, OPS-4, DLV-11
 func TestServices(t *testing.T) {
-	c := newCluster(t)
+	c := newCluster(t, "")
 	for _, name := range []string{"gateway", "host", "router"} {
 		c.start(name)
 	}
@@ -181,13 +188,7 @@ func TestServices(t *testing.T) {
 		{"router killed", func() { c.kill("router"); c.start("router") }},
 		{"NATS killed", func() { c.kill("nats"); c.start("nats") }},
 		{"gateway killed", func() { c.kill("gateway"); c.start("gateway") }},
-		{"NATS killed and emptied", func() {
-			c.kill("nats")
-			if err := os.RemoveAll(filepath.Join(c.dir, "store")); err != nil {
-				t.Fatal(err)
-			}
-			c.start("nats")
-		}},
+		{"NATS killed and emptied", c.emptyNATS},
 		{"host and NATS killed", func() { c.kill("host"); c.kill("nats"); c.start("host"); c.start("nats") }},
 		{"host stopped", func() { c.stop("host"); c.start("host") }},
 		{"router stopped", func() { c.stop("router 2"); c.start("router 2") }},
@@ -213,7 +214,7 @@ func TestServices(t *testing.T) {
 // TestOtherFolder: the objects of an app live in one data folder; a host with another one is refused.
 // spec: OPS-1
 func TestOtherFolder(t *testing.T) {
-	c := newCluster(t)
+	c := newCluster(t, "")
 	c.start("nats")
 	c.start("host")
 	c.ready("host")
@@ -232,7 +233,7 @@ func TestOtherFolder(t *testing.T) {
 // TestAdmin: health, readiness and metrics; an unknown setting stops the start.
 // spec: OPS-5
 func TestAdmin(t *testing.T) {
-	c := newCluster(t)
+	c := newCluster(t, "")
 	c.start("nats")
 	c.start("host")
 	c.start("router")
