@@ -266,8 +266,10 @@ func TestJWTSignatures(t *testing.T) {
 			key string
 			sig func([]byte) []byte
 		}{
-			"zeros":         {pairs[4].public, func([]byte) []byte { return make([]byte, 64) }},
-			"the order":     {pairs[4].public, func([]byte) []byte { return append(elliptic.P256().Params().N.Bytes(), big.NewInt(1).FillBytes(make([]byte, 32))...) }},
+			"zeros": {pairs[4].public, func([]byte) []byte { return make([]byte, 64) }},
+			"the order": {pairs[4].public, func([]byte) []byte {
+				return append(elliptic.P256().Params().N.Bytes(), big.NewInt(1).FillBytes(make([]byte, 32))...)
+			}},
 			"too long":      {pairs[4].public, func(text []byte) []byte { return append(pairs[4].sign(text), 0) }},
 			"none":          {pairs[4].public, func([]byte) []byte { return nil }},
 			"another curve": {p384, pairs[4].sign},
