@@ -159,6 +159,16 @@ func TestInboxHolds(t *testing.T) {
 		open()
 		wants(t, "events", events, numbers(0, 256)...)
 		wants(t, "frames", frames, append([]string{`"open"`}, numbers(0, 256)...)...)
+		// Of its 1 MiB most may be in a few items.
+		open = shut()
+		_ = frames.Send("0")
+		synctest.Wait()
+		for range 4 {
+			_ = frames.Send(`"` + strings.Repeat("x", 250_000) + `"`)
+		}
+		time.Sleep(time.Second)
+		open()
+		wants(t, "large frames", frames, "0", "250000", "250000", "250000", "250000")
 	})
 }
 
