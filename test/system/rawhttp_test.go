@@ -44,7 +44,7 @@ func exchange(t *testing.T, l *testkit.Pipe, methods []string, bytes ...string) 
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	_ = conn.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = conn.SetDeadline(time.Now().Add(40 * time.Second))
 	go func() {
 		for _, b := range bytes {
 			if _, err := io.WriteString(conn, b); err != nil {
@@ -148,6 +148,54 @@ func TestTooLarge(t *testing.T) {
 			got := exchange(t, s.Listener(), []string{"POST"}, c.bytes...)
 			if len(got) != 1 || !strings.HasPrefix(got[0], c.want) {
 				t.Errorf("%s: %q, want %s", name, got, c.want)
+			}
+		}
+	})
+}
+
+// A body that does not come holds a request no longer than a request may take.
+// spec: HTTP-3
+func TestSlowBody(t *testing.T) {
+	testkit.Bubble(t, txtar.Parse([]byte(rawApp)), hostd.Limits{}, func(t *testing.T, s *testkit.System) {
+		for name, c := range map[string]string{
+			"a part":   "Content-Length: 10\r\n\r\nabc",
+			"no chunk": "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
+		} {
+			start := time.Now()
+			got := exchange(t, s.Listener(), []string{"POST"}, "POST /one HTTP/1.1\r\nHost: app.test\r\n"+c)
+			if d := time.Since(start); d > 35*time.Second || len(got) > 0 && !strings.HasPrefix(got[0], "504") && !strings.HasPrefix(got[0], "408") { // of virtual time
+				t.Errorf("%s: %q after %v", name, got, d)
+			}
+		}
+	})
+}
+
+// What is no HTTP, or a request in a strange form, is refused or answered, and the next one is served.
+// spec: HTTP-1
+func TestStrangeRequests(t *testing.T) {
+	testkit.Bubble(t, txtar.Parse([]byte(rawApp)), hostd.Limits{}, func(t *testing.T, s *testkit.System) {
+		const host = "Host: app.test\r\n\r\n"
+		for name, c := range map[string]struct{ bytes, want string }{
+			"no host":            {"GET /one HTTP/1.1\r\n\r\n", "400"},
+			"TLS":                {"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", "400"},
+			"HTTP/2":             {"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", ""},
+			"no version":         {"GET /one\r\n" + host, "400"},
+			"another version":    {"GET /one HTTP/3.7\r\n" + host, "505"},
+			"no slash":           {"GET one HTTP/1.1\r\n" + host, "400"},
+			"a bad escape":       {"GET /one%zz HTTP/1.1\r\n" + host, "400"},
+			"a space":            {"GET /one two HTTP/1.1\r\n" + host, "400"},
+			"a method of signs":  {"G@T /one HTTP/1.1\r\n" + host, "400"},
+			"an absolute target": {"GET http://app.test/one HTTP/1.1\r\n" + host, "200 GET /one 0 -"},
+			"a star":             {"OPTIONS * HTTP/1.1\r\n" + host, ""},
+			"CONNECT":            {"CONNECT evil.test:443 HTTP/1.1\r\nHost: evil.test:443\r\n\r\n", ""},
+			"an empty line":      {"\r\n\r\n", "400"},
+		} {
+			got := exchange(t, s.Listener(), []string{"GET"}, c.bytes)
+			if c.want != "" && (len(got) != 1 || !strings.HasPrefix(got[0], c.want)) || len(got) > 0 && strings.HasPrefix(got[0], "500") {
+				t.Errorf("%s: %q, want %s", name, got, c.want)
+			}
+			if got := exchange(t, s.Listener(), []string{"GET"}, "GET /next HTTP/1.1\r\n"+host); len(got) != 1 || got[0] != "200 GET /next 0 -" {
+				t.Fatalf("after %s: %q", name, got)
 			}
 		}
 	})
