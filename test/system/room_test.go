@@ -1,0 +1,132 @@
+package system
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"weir/test/testkit"
+)
+
+// Clients that send no end of their request, or read nothing of the answer, take the room of no other.
+// spec: HTTP-3
+func TestSlowClientsTakeNoRoom(t *testing.T) {
+	slow(t, func(t *testing.T, s *testkit.System, _ func() func()) {
+		for name, bytes := range map[string]string{
+			"half a head":        "GET /wait HTTP/1.1\r\nHost: app.test\r\n",
+			"half a body":        "POST /wait HTTP/1.1\r\nHost: app.test\r\nContent-Length: 10\r\n\r\nabc",
+			"an answer not read": "GET /wait HTTP/1.1\r\nHost: app.test\r\n\r\n",
+		} {
+			var stop []func()
+			for range 300 {
+				conn, err := s.Listener().Dial(context.Background(), "", "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				stop = append(stop, func() { _ = conn.Close() })
+				_ = conn.SetDeadline(time.Now().Add(time.Hour))
+				if _, err := io.WriteString(conn, bytes); err != nil {
+					t.Fatal(err)
+				}
+			}
+			synctest.Wait()
+			if status, _, body, err := s.HTTP("GET", "/wait", ""); err != nil || status != 200 {
+				t.Errorf("beside 300 times %s: %d %.100s %v", name, status, body, err)
+			}
+			for _, f := range stop {
+				f()
+			}
+			time.Sleep(time.Second)
+		}
+	})
+}
+
+// Where there is no room a handshake is answered with 503 too, and one afterwards is taken; a frame of a socket that is
+// there is handled, at the latest afterwards.
+// spec: HTTP-3, CONN-2
+func TestNoRoomForSockets(t *testing.T) {
+	slow(t, func(t *testing.T, s *testkit.System, shut func() func()) {
+		old := connect(t, s, "/slowframe?user=old")
+		defer old.Close()
+		wants(t, "the old one", old, `"open"`)
+		open := shut()
+		for range 64 {
+			go func() { _, _, _, _ = s.HTTP("GET", "/wait", "") }()
+		}
+		time.Sleep(time.Second)
+		c, err := s.Connect("/forward?user=x")
+		_ = old.Send("5")
+		time.Sleep(time.Second)
+		open()
+		if err == nil || !strings.HasPrefix(err.Error(), "503") {
+			t.Errorf("no room: %v %v", c, err)
+		}
+		wants(t, "the old one", old, "5")
+		c = connect(t, s, "/forward?user=x")
+		wants(t, "afterwards", c, `"open"`)
+		c.Close()
+	})
+}
+
+// Sockets and requests that all wait for one stuck object slow no socket that does not.
+// spec: CONN-8, OBJ-5, OBJ-11
+func TestStuckHandlersSlowNobody(t *testing.T) {
+	slow(t, func(t *testing.T, s *testkit.System, shut func() func()) {
+		other := connect(t, s, "/slowframe?user=other")
+		defer other.Close()
+		wants(t, "the other", other, `"open"`)
+		var sockets []*testkit.Socket
+		for range 100 {
+			sockets = append(sockets, connect(t, s, "/slowframe?user=stuck"))
+		}
+		open := shut()
+		for _, c := range sockets {
+			_ = c.Send("0")
+		}
+		synctest.Wait()
+		_ = other.Send("5")
+		frame, err := other.Next()
+		status, _, _, httpErr := s.HTTP("GET", "/forward", "")
+		open()
+		if frame != "5" {
+			t.Errorf("beside 100 handlers that wait for a stuck object: %q %v", frame, err)
+		}
+		if status == 503 || httpErr != nil {
+			t.Errorf("a request beside them: %d %v", status, httpErr)
+		}
+		for _, c := range sockets {
+			c.Close()
+		}
+	})
+}
+
+// An address with a port is its own host: a page of the same one connects, one of another port does not.
+// spec: CONN-14
+func TestOriginPorts(t *testing.T) {
+	slow(t, func(t *testing.T, s *testkit.System, _ func() func()) {
+		const handshake = "GET /forward?user=u HTTP/1.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\nHost: %s\r\nOrigin: %s\r\n\r\n"
+		for _, c := range []struct {
+			host, origin string
+			want         bool
+		}{
+			{"app.test:8080", "http://app.test:8080", true},
+			{"app.test:8080", "http://app.test:8081", false},
+			{"app.test:8080", "http://app.test", false},
+			{"127.0.0.1:8080", "http://127.0.0.1:8080", true},
+			{"127.0.0.1:8080", "http://localhost:8080", false},
+			{"[::1]:8080", "http://[::1]:8080", true},
+			{"app.test", "http://app.test.", false},
+			{"app.test", "http://xapp.test", false},
+			{"app.test", "http://sub.app.test", false},
+		} {
+			got := exchange(t, s.Listener(), []string{"GET"}, fmt.Sprintf(handshake, c.host, c.origin))
+			if (len(got) == 1 && got[0] == "101") != c.want || !c.want && (len(got) != 1 || !strings.HasPrefix(got[0], "403")) {
+				t.Errorf("%s from %s: %q", c.host, c.origin, got)
+			}
+		}
+	})
+}
