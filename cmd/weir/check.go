@@ -14,7 +14,7 @@ import (
 
 type checkCommand struct {
 	App     string `arg:"" optional:"" default:"." env:"WEIR_APP" help:"The app's folder."`
-	Secrets string `env:"WEIR_SECRETS_DIR" help:"A folder with the app's secrets as files."`
+	Secrets string `type:"existingdir" env:"WEIR_SECRETS_DIR" help:"A folder with the app's secrets as files."`
 }
 
 // Run prints every mistake as file:line: message.

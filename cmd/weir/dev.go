@@ -23,7 +23,7 @@ type devCommand struct {
 	Admin   string   `default:"127.0.0.1:9090" env:"WEIR_ADMIN" help:"Where health and metrics are served."`
 	Data    string   `env:"WEIR_DATA" help:"The data folder; default: .weir in the app's."`
 	Name    string   `env:"WEIR_APP_NAME" help:"The app's name; default: that of its folder."`
-	Secrets string   `env:"WEIR_SECRETS_DIR" help:"A folder with the app's secrets as files."`
+	Secrets string   `type:"existingdir" env:"WEIR_SECRETS_DIR" help:"A folder with the app's secrets as files."`
 	Origins []string `env:"WEIR_ORIGINS" help:"Origins beside the app's own that may open websockets."`
 	Proxies []string `env:"WEIR_TRUSTED_PROXIES" help:"Addresses or networks of proxies whose X-Forwarded-For is believed."`
 	Log     string   `default:"info" env:"WEIR_LOG" help:"debug, info, warn or error."`

@@ -15,7 +15,7 @@ func (l *loader) connection(at place, name string, body *lua.LTable) {
 		l.wrong(d.at, "connection %q: the name has letters, digits and _, begins with a letter, and at most 64 bytes", name)
 		return
 	}
-	if l.app.Connections[name] != nil {
+	if l.app.Connections[name] != nil || l.app.Classes[name] != nil {
 		l.wrong(d.at, "connection %q is declared a second time", name)
 		return
 	}
@@ -56,6 +56,11 @@ func (l *loader) timer(at place, c *Connection, v lua.LValue) {
 	} else if ms < 1000 {
 		l.wrong(at, "%s.timer.every must be one second or longer", c.Name)
 	}
+	t.ForEach(func(k, _ lua.LValue) {
+		if k != lua.LString("every") && k != lua.LString("run") {
+			l.wrong(at, "%s.timer: there is no %s: a timer has every and run", c.Name, show(k))
+		}
+	})
 	if t.RawGetString("run").Type() != lua.LTFunction {
 		l.wrong(at, "%s.timer.run must be a function, not a %s", c.Name, t.RawGetString("run").Type())
 		return

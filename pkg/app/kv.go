@@ -159,6 +159,15 @@ func ReadListOptions(v lua.LValue) (o ListOptions, err error) {
 		}
 		return o, err
 	}
+	var unknown lua.LValue
+	t.ForEach(func(k, _ lua.LValue) {
+		if k != lua.LString("prefix") && k != lua.LString("cursor") && k != lua.LString("limit") {
+			unknown = k
+		}
+	})
+	if unknown != nil {
+		return o, wire.Errorf(wire.BadValue, "list has no option %s: it takes prefix, limit and cursor", show(unknown))
+	}
 	for key, to := range map[string]*string{"prefix": &o.Prefix, "cursor": &o.Cursor} {
 		switch v := t.RawGetString(key).(type) {
 		case *lua.LNilType:

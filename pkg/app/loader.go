@@ -102,6 +102,8 @@ func (l *loader) raised(err error) {
 	if m := position.FindStringSubmatch(text); m != nil {
 		n, _ := strconv.Atoi(m[2])
 		at, text = place{m[1], n}, text[len(m[0]):]
+	} else if e := (*luavm.Error)(nil); errors.As(err, &e) && len(e.Frames()) > 0 {
+		at = place{e.Frames()[0].File, e.Frames()[0].Line}
 	}
 	l.wrong(at, "%s", text)
 }
@@ -123,7 +125,7 @@ func (l *loader) class(at place, name string, body *lua.LTable) {
 		l.wrong(d.at, "object %q: a class name has letters, digits and _, begins with a letter, and at most 64 bytes", name)
 		return
 	}
-	if l.app.Classes[name] != nil {
+	if l.app.Classes[name] != nil || l.app.Connections[name] != nil {
 		l.wrong(d.at, "object %q is declared a second time", name)
 		return
 	}

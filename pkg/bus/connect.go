@@ -21,16 +21,16 @@ func Connect(url, name string, log *slog.Logger, options ...nats.Option) (*nats.
 		nats.IgnoreAuthErrorAbort(), // a password that is being changed is tried again, like a server that is away
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil {
-				log.Warn("NATS is away", "service", name, "error", err)
+				log.Warn("NATS is away", "client", name, "error", err)
 			}
 		}),
-		nats.ReconnectHandler(func(*nats.Conn) { log.Info("NATS is back", "service", name) }),
+		nats.ReconnectHandler(func(*nats.Conn) { log.Info("NATS is back", "client", name) }),
 		nats.ErrorHandler(func(_ *nats.Conn, s *nats.Subscription, err error) {
 			subject := ""
 			if s != nil {
 				subject = s.Subject
 			}
-			log.Error("NATS", "service", name, "subject", subject, "error", err)
+			log.Error("NATS", "client", name, "subject", subject, "error", err)
 		}),
 	}, options...)
 	return nats.Connect(url, options...)

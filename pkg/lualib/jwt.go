@@ -2,6 +2,7 @@ package lualib
 
 import (
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/golang-jwt/jwt/v5"
@@ -81,6 +82,9 @@ func (l *library) jwtVerify(L *lua.LState) int {
 	token := text(L, 1, what)
 	if len(token) > maxToken {
 		return refuse(L, "the token has more than %d bytes", maxToken)
+	}
+	if strings.ContainsAny(token, "\r\n") { // a decoder of base64 would skip them: one token would have many texts
+		return refuse(L, "the token is malformed")
 	}
 	l.grow(jsonMemory * len(token))
 	l.read(L, jsonWork*len(token))

@@ -102,7 +102,7 @@ func (l *listener) bump(t *testing.T, c *bus.Client, what string, key, last *int
 // and those that come later. A gateway that stops tells its own sockets, and nobody else's.
 // spec: CONN-6, CONN-13, OPS-1, OPS-4
 func TestSocketsOutlive(t *testing.T) {
-	c := newCluster(t)
+	c := newCluster(t, "")
 	testkit.WriteApp(t, filepath.Join(c.dir, "app"), txtar.Parse([]byte(socketsApp)))
 	one, two := free(t), free(t)
 	for _, name := range []string{"nats", "host", "router"} {

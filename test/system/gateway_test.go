@@ -2,6 +2,7 @@ package system
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -34,7 +35,7 @@ local Ws = connection "Ws" {
 }
 on "fetch" (function(request)
     if request.upgrade then return request:upgrade(Ws, nil, User("u")) end
-    if request.path == "/wait" then P("stuck"):write() end
+    if request.path == "/wait" then P("stuck" .. (request.query.n or "")):write() end
     return { body = tostring(#request.body) .. " " .. request.remote }
 end)
 `
@@ -63,11 +64,11 @@ func TestOrigins(t *testing.T) {
 // What is too large, too slow or too much is refused with a status of its own.
 // spec: HTTP-3
 func TestHTTPLimits(t *testing.T) {
-	testkit.Bubble(t, txtar.Parse([]byte(gatewayApp)), hostd.Limits{}, func(t *testing.T, s *testkit.System) {
+	testkit.Bubble(t, txtar.Parse([]byte(gatewayApp)), hostd.Limits{Mailbox: 1000}, func(t *testing.T, s *testkit.System) {
 		gate := make(chan struct{})
 		var shut atomic.Bool
 		s.Barrier = func(id objectid.ID, sync func() error) error {
-			if id.Name == "stuck" && shut.Load() {
+			if strings.HasPrefix(id.Name, "stuck") && shut.Load() {
 				<-gate
 			}
 			return sync()
@@ -81,10 +82,10 @@ func TestHTTPLimits(t *testing.T) {
 		}
 		shut.Store(true)
 		var wg sync.WaitGroup
-		for range 64 {
+		for i := range 1024 { // all that a gateway has room for: one object alone takes half of it at most
 			wg.Go(func() {
 				start := time.Now()
-				status, _, _, err := s.HTTP("GET", "/wait", "")
+				status, _, _, err := s.HTTP("GET", fmt.Sprintf("/wait?n=%d", i%4), "")
 				if err != nil || status != 504 || time.Since(start) < 29*time.Second {
 					t.Errorf("a request that takes its whole time: %d %v after %v", status, err, time.Since(start))
 				}

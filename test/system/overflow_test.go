@@ -69,7 +69,7 @@ local programs = {
 }
 on "fetch" (function(request)
     if request.path == "/wait" then
-        Stuck("s"):write()
+        Stuck("s" .. (request.query.n or "")):write()
         return { body = "waited" }
     end
     return request:upgrade(programs[request.path], nil, User(request.query.user))

@@ -209,11 +209,11 @@ func TestAdminPort(t *testing.T) {
 	if strings.Contains(metrics, "named-nobody-knows") || !strings.Contains(metrics, "weir_") {
 		t.Error("an object's name is in the metrics, or nothing is")
 	}
-	// Logs are structured, each line: a JSON object, or keys and values.
+	// Logs are structured, each record a line: a JSON object, or keys and values, and a failure's lines indented below.
 	p.kill()
 	for line := range strings.Lines(p.errs.String()) {
 		var v map[string]any
-		if json.Unmarshal([]byte(line), &v) != nil && !regexp.MustCompile(`^time=\S+ level=\S+ msg=`).MatchString(line) {
+		if !strings.HasPrefix(line, "  ") && json.Unmarshal([]byte(line), &v) != nil && !regexp.MustCompile(`^time=\S+ level=\S+ msg=`).MatchString(line) {
 			t.Errorf("a line of the log: %s", line)
 		}
 	}

@@ -54,8 +54,8 @@ func TestNoRoomForSockets(t *testing.T) {
 		defer old.Close()
 		wants(t, "the old one", old, `"open"`)
 		open := shut()
-		for range 64 {
-			go func() { _, _, _, _ = s.HTTP("GET", "/wait", "") }()
+		for i := range 1024 {
+			go func() { _, _, _, _ = s.HTTP("GET", fmt.Sprintf("/wait?n=%d", i%4), "") }()
 		}
 		time.Sleep(time.Second)
 		c, err := s.Connect("/forward?user=x")

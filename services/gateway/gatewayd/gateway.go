@@ -2,7 +2,6 @@ package gatewayd
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -21,7 +20,6 @@ import (
 	"weir/pkg/bus"
 	"weir/pkg/objectid"
 	"weir/pkg/obs"
-	"weir/pkg/wire"
 	"weir/services/gateway/internal/fanout"
 	"weir/services/gateway/internal/fetch"
 	"weir/services/gateway/internal/pool"
@@ -49,8 +47,8 @@ type Gateway struct {
 	files    *web.Files
 	fetch    *fetch.Handler
 	server   *http.Server
-	caller   caller
-	buckets  *bus.KV
+	caller   *caller
+	buckets  buckets
 	upgrader websocket.Upgrader
 	once     sync.Once
 
@@ -69,16 +67,23 @@ func Open(_ context.Context, c Config) (*Gateway, error) {
 	if err != nil {
 		return nil, fmt.Errorf("gatewayd: %w", err)
 	}
+	for _, o := range c.Origins {
+		if u, err := url.Parse(o); o != "*" && (err != nil || u.Host == "" || !strings.EqualFold(o, u.Scheme+"://"+u.Host)) {
+			return nil, fmt.Errorf("gatewayd: the allowed origin %q must be scheme://host or scheme://host:port, as in https://app.example, or * for all", o)
+		}
+	}
 	trusted, err := parseProxies(c.Proxies)
 	if err != nil {
 		return nil, fmt.Errorf("gatewayd: %w", err)
 	}
 	g := &Gateway{c: c, files: files, sockets: map[*socket.Socket]bool{}, pool: pool.New(c.App, c.VMs, c.Log)}
 	client := bus.NewClient(c.NATS, c.App.Name)
-	if g.buckets, err = bus.NewKV(client, c.App.Name); err != nil {
+	kv, err := bus.NewKV(client, c.App.Name)
+	if err != nil {
 		return nil, fmt.Errorf("gatewayd: %w", err)
 	}
-	g.fanout, g.caller = fanout.New(client, c.Log), caller{client}
+	g.buckets = buckets{kv, g.pool}
+	g.fanout, g.caller = fanout.New(client, c.Log), &caller{client: client, pool: g.pool, lines: map[objectid.ID]*line{}}
 	g.fetch = fetch.New(fetch.Config{App: c.App, Pool: g.pool, Caller: g.caller, Buckets: g.buckets, Log: c.Log, Remote: trusted.remote, Explain: c.Explain, Upgrade: g.upgrade})
 	g.upgrader = websocket.Upgrader{ReadBufferSize: 2048, WriteBufferPool: &sync.Pool{}, CheckOrigin: g.allowed,
 		Error: func(w http.ResponseWriter, _ *http.Request, status int, reason error) {
@@ -236,12 +241,4 @@ func (g *Gateway) Close() error {
 		err = errors.Join(err, g.files.Close())
 	})
 	return err
-}
-
-// caller makes the calls of fetch and connection handlers.
-type caller struct{ client *bus.Client }
-
-// CallObject implements app.Caller.
-func (c caller) CallObject(ctx context.Context, id objectid.ID, method string, args []byte) ([]byte, error) {
-	return c.client.Call(ctx, wire.CallRequest{To: id.String(), Method: method, Args: json.RawMessage(args)})
 }

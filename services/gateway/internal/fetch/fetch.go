@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -61,14 +62,21 @@ func New(c Config) *Handler { return &Handler{c} }
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), within)
 	defer cancel()
+	if r.ContentLength > maxBody {
+		http.Error(w, "the body is larger than 10 MiB", http.StatusRequestEntityTooLarge)
+		return
+	}
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(within)) // a body that trickles takes no longer than a request may
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		var large *http.MaxBytesError
-		if errors.As(err, &large) {
+		switch {
+		case errors.As(err, &large):
 			http.Error(w, "the body is larger than 10 MiB", http.StatusRequestEntityTooLarge)
-		} else {
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			http.Error(w, "the body did not arrive in time", http.StatusGatewayTimeout)
+		default:
 			http.Error(w, "the body did not arrive", http.StatusBadRequest)
 		}
 		return

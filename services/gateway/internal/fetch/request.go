@@ -56,7 +56,7 @@ func (rq *request) table(body string) *lua.LTable {
 		headers.RawSetString("host", lua.LString(r.Host))
 	}
 	t.RawSetString("headers", headers)
-	if websocket.IsWebSocketUpgrade(r) {
+	if websocket.IsWebSocketUpgrade(r) && r.ProtoAtLeast(1, 1) {
 		t.RawSetString("upgrade", L.NewFunction(func(L *lua.LState) int {
 			if L.Get(1) != lua.LValue(t) {
 				L.RaiseError("call upgrade with a colon: request:upgrade(Program, seed, identity)")

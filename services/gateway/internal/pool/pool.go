@@ -1,5 +1,6 @@
 // Package pool keeps VMs with the app loaded, for handlers that own none: each serves one handler at a time, many in
-// turn. It is safe for concurrent use.
+// turn. Only so many handlers run code at once; one that waits for an object gives its place to others meanwhile. It is
+// safe for concurrent use.
 package pool
 
 import (
@@ -11,28 +12,34 @@ import (
 	"weir/pkg/wire"
 )
 
-// Pool has up to Max VMs of one app, made when they are needed.
+// waiting is how many times more handlers there may be than places to run.
+const waiting = 16
+
+// Pool has VMs of one app, made when they are needed.
 type Pool struct {
-	app   *app.App
-	log   *slog.Logger
-	slots chan struct{}
+	app    *app.App
+	log    *slog.Logger
+	all    chan struct{} // a token per handler
+	places chan struct{} // a token per handler that runs
 
 	mu     sync.Mutex // guards what follows
 	free   []*app.Instance
 	closed bool
 }
 
-// New makes a pool of at most most VMs.
-func New(a *app.App, most int, log *slog.Logger) *Pool {
-	return &Pool{app: a, log: log, slots: make(chan struct{}, most)}
+// New makes a pool in which at most running handlers run code at once, and 16 times as many have a VM.
+func New(a *app.App, running int, log *slog.Logger) *Pool {
+	return &Pool{app: a, log: log, all: make(chan struct{}, waiting*running), places: make(chan struct{}, running)}
 }
 
-// Get gives a VM, waiting for one until ctx ends. Give it back with Put.
+// Get gives a VM and a place to run, waiting for them until ctx ends. Give the VM back with Put.
 func (p *Pool) Get(ctx context.Context) (*app.Instance, error) {
-	select {
-	case p.slots <- struct{}{}:
-	case <-ctx.Done():
-		return nil, wire.Errorf(wire.Overloaded, "as many handlers run as may; try again in a moment")
+	if !enter(ctx, p.all) {
+		return nil, busy()
+	}
+	if !enter(ctx, p.places) {
+		<-p.all
+		return nil, busy()
 	}
 	p.mu.Lock()
 	if n := len(p.free); n > 0 {
@@ -44,17 +51,38 @@ func (p *Pool) Get(ctx context.Context) (*app.Instance, error) {
 	p.mu.Unlock()
 	in, err := p.app.Instance(func(text string) { p.log.Info(text, "from", "app") })
 	if err != nil {
-		<-p.slots
+		<-p.places
+		<-p.all
 		return nil, err
 	}
 	return in, nil
 }
 
-// Put gives a VM back. good: it may serve again.
+func enter(ctx context.Context, tokens chan struct{}) bool {
+	select {
+	case tokens <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func busy() error {
+	return wire.Errorf(wire.Overloaded, "as many handlers run as may; try again in a moment")
+}
+
+// Wait runs what a handler waits for, and lets others run meanwhile. It returns when this one may run again.
+func (p *Pool) Wait(what func()) {
+	<-p.places
+	defer func() { p.places <- struct{}{} }()
+	what()
+}
+
+// Put gives a VM back. good: it may serve again. No more are kept than may run at once.
 func (p *Pool) Put(in *app.Instance, good bool) {
 	in.Caller, in.Buckets = nil, nil
 	p.mu.Lock()
-	if good && !p.closed {
+	if good && !p.closed && len(p.free) < cap(p.places) {
 		p.free = append(p.free, in)
 		in = nil
 	}
@@ -62,7 +90,8 @@ func (p *Pool) Put(in *app.Instance, good bool) {
 	if in != nil {
 		in.Close()
 	}
-	<-p.slots
+	<-p.places
+	<-p.all
 }
 
 // Close frees the VMs that are not in use; the others go when they are given back.

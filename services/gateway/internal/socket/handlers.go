@@ -206,7 +206,8 @@ func (b *binding) follow(L *lua.LState) int {
 	if over {
 		luavm.Raise(L, wire.Errorf(wire.Unavailable, "the connection has ended: it can follow nothing more"))
 	}
-	if err := b.s.c.Fanout.Follow(b.in.VM.Meter(), b.s, h.ID, t, filter); err != nil {
+	b.s.c.Pool.Wait(func() { err = b.s.c.Fanout.Follow(b.in.VM.Meter(), b.s, h.ID, t, filter) })
+	if err != nil {
 		b.in.RaiseError(L, err)
 	}
 	return 0
@@ -215,7 +216,10 @@ func (b *binding) follow(L *lua.LState) int {
 // unfollow is conn:unfollow(handle, topic).
 func (b *binding) unfollow(L *lua.LState) int {
 	h := app.CheckHandle(L, 2)
-	if err := b.s.c.Fanout.Unfollow(b.in.VM.Meter(), b.s, h.ID, topic(L, 3)); err != nil {
+	t := topic(L, 3)
+	var err error
+	b.s.c.Pool.Wait(func() { err = b.s.c.Fanout.Unfollow(b.in.VM.Meter(), b.s, h.ID, t) })
+	if err != nil {
 		b.in.RaiseError(L, err)
 	}
 	return 0

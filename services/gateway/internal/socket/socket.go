@@ -74,6 +74,7 @@ type Socket struct {
 	out       []outgoing
 	outSize   int
 	writing   bool // a goroutine writes
+	stopping  bool // after the handler that runs
 	ending    *ending
 	state     []byte // conn.state as JSON
 	follows   map[objectid.ID]bool
@@ -81,14 +82,6 @@ type Socket struct {
 	missed    int  // ticks since that one
 	timer     *time.Timer
 	work      sync.WaitGroup
-}
-
-// item is one entry of the inbox.
-type item struct {
-	handler string
-	data    []byte        // of a frame
-	event   *fanout.Frame // of an event
-	size    int
 }
 
 // ending says how a socket came to its end.
@@ -207,10 +200,18 @@ func (s *Socket) Lost() {
 	s.end(ending{By: "error", Code: closeOverflow, Reason: "the connection to a publisher was lost: connect again"})
 }
 
-// Stop ends the socket because the gateway stops.
+// Stop ends the socket because the gateway stops, after the handler that runs.
 func (s *Socket) Stop() {
-	s.end(ending{By: "shutdown", Code: closeRestart, Reason: "the gateway restarts: connect again"})
+	s.mu.Lock()
+	s.stopping = true
+	running := s.running
+	s.mu.Unlock()
+	if !running {
+		s.end(shutdown)
+	}
 }
+
+var shutdown = ending{By: "shutdown", Code: closeRestart, Reason: "the gateway restarts: connect again"}
 
 // finish runs after the reader has ended: edges go, close runs, everything is freed.
 func (s *Socket) finish() {
@@ -238,60 +239,4 @@ func (s *Socket) finish() {
 	s.cancel()
 	_ = s.ws.Close()
 	s.gone(s)
-}
-
-// Deliver takes an event for the socket.
-func (s *Socket) Deliver(f *fanout.Frame) {
-	switch {
-	case s.program.Forward:
-		if prepared, size := f.Forward(); prepared != nil {
-			s.send(outgoing{prepared: prepared, size: size})
-		}
-	case s.program.Handlers["event"]:
-		s.push(item{handler: "event", event: f, size: len(f.Event.Data)})
-	}
-}
-
-// push queues an item for the program.
-func (s *Socket) push(it item) {
-	s.mu.Lock()
-	if s.ending != nil {
-		s.mu.Unlock()
-		return
-	}
-	if len(s.inbox) >= maxInbox || s.inboxSize+it.size > maxInboxBytes {
-		s.mu.Unlock()
-		s.end(ending{By: "overflow", Code: closeOverflow, Reason: "more came than this connection could take: connect again"})
-		return
-	}
-	s.inbox = append(s.inbox, it)
-	s.inboxSize += it.size
-	s.startRunner()
-	s.mu.Unlock()
-}
-
-func (s *Socket) startRunner() {
-	if !s.running {
-		s.running = true
-		s.work.Go(s.runHandlers)
-	}
-}
-
-func (s *Socket) runHandlers() {
-	for {
-		s.mu.Lock()
-		if len(s.inbox) == 0 {
-			s.running = false
-			s.mu.Unlock()
-			return
-		}
-		it := s.inbox[0]
-		s.inbox = s.inbox[1:]
-		s.inboxSize -= it.size
-		skip := s.ending != nil && it.handler != "close"
-		s.mu.Unlock()
-		if !skip {
-			s.handle(it)
-		}
-	}
 }
