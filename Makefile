@@ -25,8 +25,9 @@ check: ## gofmt, vet, staticcheck and the linters of .golangci.yml
 	$(GO) run honnef.co/go/tools/cmd/staticcheck@v0.7.0 ./...
 	$(GO) run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.9.0 run ./...
 
-bench: ## figures of the core, each beside its limit
+bench: ## figures, each beside its limit, and centrifuge's
 	$(GO) test -run '^$$' -bench . -benchtime 3s ./services/host/bench ./services/gateway/bench
+	cd test/compare/centrifuge && $(GO) test -run '^$$' -bench . -benchtime 3s .
 
 fuzz: ## every fuzz target for a short while
 	@for p in $$($(GO) list ./...); do for f in $$($(GO) test -list '^Fuzz' $$p | grep ^Fuzz); do \

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"runtime"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -44,6 +45,7 @@ func (s *Socket) startWriter() {
 }
 
 func (s *Socket) write() {
+	runtime.Gosched() // while the processors are busy more frames come, which leave together
 	for {
 		s.mu.Lock()
 		if len(s.out) == 0 {
