@@ -147,6 +147,7 @@ func (a *App) read() error {
 				return fs.SkipDir // a data folder
 			}
 			return nil
+		case d.Type()&fs.ModeSymlink != 0 && a.inside(p):
 		case !d.Type().IsRegular():
 			return nil
 		}
@@ -167,6 +168,20 @@ func (a *App) read() error {
 		return fmt.Errorf("cannot read the app: %s: %w", filepath.Join(a.Dir, "main.lua"), errors.Join(os.ErrNotExist))
 	}
 	return nil
+}
+
+// inside says whether a link leads to a file of the app's own folder, as in a mounted ConfigMap.
+func (a *App) inside(link string) bool {
+	root, err := filepath.EvalSymlinks(a.Dir)
+	if err != nil {
+		return false
+	}
+	to, err := filepath.EvalSymlinks(link)
+	if err != nil || !strings.HasPrefix(to, root+string(filepath.Separator)) {
+		return false
+	}
+	info, err := os.Stat(to)
+	return err == nil && info.Mode().IsRegular()
 }
 
 // File gives an app file by its slash path within the app's folder.

@@ -2,10 +2,7 @@ package bus
 
 import (
 	"context"
-	"encoding/hex"
 	"errors"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/nats-io/nats.go"
@@ -68,9 +65,6 @@ func (k *KV) forget(name string) {
 
 func unavailable(err error) error { return wire.Errorf(wire.Unavailable, "JetStream: %v", err) }
 
-// A key may hold any bytes; in the bucket it is their hexadecimal text, which also keeps their order.
-func kvKey(key string) string { return hex.EncodeToString([]byte(key)) }
-
 // use runs do on a bucket, once more if the bucket turns out to be lost.
 func (k *KV) use(ctx context.Context, name string, do func(jetstream.KeyValue) error) error {
 	for try := 0; ; try++ {
@@ -91,7 +85,7 @@ func (k *KV) use(ctx context.Context, name string, do func(jetstream.KeyValue) e
 // Get gives a value; ok is false when there is none.
 func (k *KV) Get(ctx context.Context, name, key string) (data []byte, ok bool, err error) {
 	err = k.use(ctx, name, func(kv jetstream.KeyValue) error {
-		e, err := kv.Get(ctx, kvKey(key))
+		e, err := kv.Get(ctx, wire.BucketKey(key))
 		if errors.Is(err, jetstream.ErrKeyNotFound) || errors.Is(err, jetstream.ErrKeyDeleted) {
 			return nil
 		}
@@ -106,7 +100,7 @@ func (k *KV) Get(ctx context.Context, name, key string) (data []byte, ok bool, e
 // Set stores a value.
 func (k *KV) Set(ctx context.Context, name, key string, data []byte) error {
 	return k.use(ctx, name, func(kv jetstream.KeyValue) error {
-		_, err := kv.Put(ctx, kvKey(key), data)
+		_, err := kv.Put(ctx, wire.BucketKey(key), data)
 		return err
 	})
 }
@@ -114,7 +108,7 @@ func (k *KV) Set(ctx context.Context, name, key string, data []byte) error {
 // Delete removes a key; it is no error without one.
 func (k *KV) Delete(ctx context.Context, name, key string) error {
 	return k.use(ctx, name, func(kv jetstream.KeyValue) error {
-		err := kv.Purge(ctx, kvKey(key))
+		err := kv.Purge(ctx, wire.BucketKey(key))
 		if errors.Is(err, jetstream.ErrKeyNotFound) {
 			return nil
 		}
@@ -122,27 +116,15 @@ func (k *KV) Delete(ctx context.Context, name, key string) error {
 	})
 }
 
-// List gives up to limit keys after cursor that start with prefix, in order, and whether there are more. It reads all
-// keys of the bucket.
+// List gives up to limit keys after cursor that start with prefix, in order, and whether there are more. A router reads all
+// keys of the bucket for it.
 func (k *KV) List(ctx context.Context, name, prefix, cursor string, limit int) (keys []string, more bool, err error) {
-	err = k.use(ctx, name, func(kv jetstream.KeyValue) error {
-		keys, more = nil, false
-		list, err := kv.ListKeys(ctx)
-		if err != nil {
-			return err
-		}
-		defer func() { _ = list.Stop() }()
-		for text := range list.Keys() {
-			b, err := hex.DecodeString(text)
-			if key := string(b); err == nil && strings.HasPrefix(key, prefix) && (cursor == "" || key > cursor) {
-				keys = append(keys, key)
-			}
-		}
-		slices.Sort(keys)
-		if len(keys) > limit {
-			keys, more = keys[:limit], true
-		}
-		return nil
-	})
-	return keys, more, err
+	var reply wire.KeysReply
+	if err := k.client.Route(ctx, wire.RouteKeys, wire.KeysRequest{Name: name, Prefix: prefix, Cursor: cursor, Limit: limit}, &reply); err != nil {
+		return nil, false, err
+	}
+	if reply.Error != nil {
+		return nil, false, reply.Error
+	}
+	return reply.Keys, reply.More, nil
 }

@@ -80,6 +80,21 @@ type BucketRequest struct {
 	Name string `json:"name"`
 }
 
+// KeysRequest asks a router for the keys of a bucket that start with Prefix and come after Cursor, Limit at most.
+type KeysRequest struct {
+	Name   string `json:"name"`
+	Prefix string `json:"prefix,omitempty"`
+	Cursor string `json:"cursor,omitempty"`
+	Limit  int    `json:"limit"`
+}
+
+// KeysReply answers it, in the order of the keys. More: there are further ones.
+type KeysReply struct {
+	Keys  []string `json:"keys"`
+	More  bool     `json:"more,omitempty"`
+	Error *Error   `json:"error,omitempty"`
+}
+
 // StreamReply answers it. Missing: NATS answered that there is none.
 type StreamReply struct {
 	Last    uint64 `json:"last"`

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -73,6 +74,7 @@ const (
 	RouteDelete    = "delete"    // StreamRequest: delete a stream
 	RoutePurge     = "purge"     // StreamRequest: delete a stream's head
 	RouteBucket    = "bucket"    // BucketRequest: make a bucket of an app, or find it standing
+	RouteKeys      = "keys"      // KeysRequest: list keys of a bucket
 	RouteUnconsume = "unconsume" // ConsumerRequest: delete a consumer
 	RouteConsumer  = "consumer"  // ConsumerRequest: make a consumer, or find it standing
 )
@@ -130,3 +132,6 @@ func Bucket(app string) string { return "WEIR_" + shorten(objectid.Escape(app), 
 
 // AppBucket names one of the app's own buckets: kv "name".
 func AppBucket(app, name string) string { return Bucket(app) + "_kv_" + objectid.Escape(name) }
+
+// BucketKey is a key of a bucket as JetStream takes it: the hexadecimal text of its bytes, which keeps their order.
+func BucketKey(key string) string { return hex.EncodeToString([]byte(key)) }

@@ -42,9 +42,9 @@ on "fetch" (function(request)
     if request.path == "/ws" then return request:upgrade(Feed, {}, objects "Ear" "e") end
     box:set("page", request.path)
     Source("a"):bump(1)
-    local page = box:get("page")
+    local page, list = box:get("page"), box:list{ prefix = "pa" }
     box:delete("page")
-    return { body = { page = page } }
+    return { body = { page = page, keys = list.items } }
 end)
 `
 
@@ -252,7 +252,7 @@ func TestUsers(t *testing.T) {
 		t.Fatalf("%q %v", data, err)
 	}
 	// The gateway calls Source, which publishes: Sink has it durably, the browser live.
-	if body, err := get(ctx, "http://"+c.addrs["http"]+"/hello"); err != nil || !strings.Contains(body, "/hello") {
+	if body, err := get(ctx, "http://"+c.addrs["http"]+"/hello"); err != nil || !strings.Contains(body, `"page":"/hello"`) || !strings.Contains(body, `"key":"page"`) {
 		t.Fatalf("%q %v", body, err)
 	}
 	if _, data, err := ws.ReadMessage(); err != nil || !strings.Contains(string(data), `"topic":"tick"`) {

@@ -63,3 +63,30 @@ func TestDeclarationsRefused(t *testing.T) {
 		}
 	}
 }
+
+// An app may be mounted from a ConfigMap, where every file is a link into a hidden folder. A link out of the app's folder
+// is not followed.
+func TestAppOfLinks(t *testing.T) {
+	dir, outside := t.TempDir(), filepath.Join(t.TempDir(), "secret.lua")
+	if err := os.WriteFile(outside, []byte("error('read')"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "..2026"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "..2026", "main.lua"), []byte("object \"A\" { go = function() end }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, to := range map[string]string{"..data": "..2026", "main.lua": filepath.Join("..data", "main.lua"), "secret.lua": outside, "gone.lua": "nowhere"} {
+		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, err := app.Load(dir, app.Options{Name: "app", Library: lualib.Open(testkit.Logger(t))})
+	if err != nil || a.Classes["A"] == nil {
+		t.Fatalf("%+v %v", a, err)
+	}
+	if _, ok := a.File("secret.lua"); ok {
+		t.Error("a file from outside the app was read")
+	}
+}

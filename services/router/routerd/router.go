@@ -55,6 +55,7 @@ func Open(_ context.Context, c Config) (*Router, error) {
 		wire.RouteDelete:    decode(a.Delete),
 		wire.RoutePurge:     decode(a.Purge),
 		wire.RouteBucket:    decode(a.Bucket),
+		wire.RouteKeys:      decode(a.Keys),
 		wire.RouteConsumer:  decode(a.Consumer),
 		wire.RouteUnconsume: decode(a.Unconsume),
 	} {

@@ -4,7 +4,10 @@ package assets
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -123,6 +126,39 @@ func (k *Keeper) Bucket(ctx context.Context, req wire.BucketRequest) wire.Stream
 		return wire.StreamReply{Error: unavailable(err)}
 	}
 	return wire.StreamReply{}
+}
+
+// Keys lists keys of a bucket. It reads all of them. A bucket that is not there has none.
+func (k *Keeper) Keys(ctx context.Context, req wire.KeysRequest) wire.KeysReply {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	kv, err := k.js.KeyValue(ctx, wire.AppBucket(k.app, req.Name))
+	if errors.Is(err, jetstream.ErrBucketNotFound) {
+		return wire.KeysReply{}
+	}
+	if err != nil {
+		return wire.KeysReply{Error: unavailable(err)}
+	}
+	list, err := kv.ListKeys(ctx)
+	if err != nil {
+		return wire.KeysReply{Error: unavailable(err)}
+	}
+	defer func() { _ = list.Stop() }()
+	var reply wire.KeysReply
+	for text := range list.Keys() {
+		b, err := hex.DecodeString(text)
+		if key := string(b); err == nil && strings.HasPrefix(key, req.Prefix) && (req.Cursor == "" || key > req.Cursor) {
+			reply.Keys = append(reply.Keys, key)
+		}
+	}
+	if err := ctx.Err(); err != nil { // the list may have ended early
+		return wire.KeysReply{Error: wire.Errorf(wire.Timeout, "the bucket's keys did not come in time")}
+	}
+	slices.Sort(reply.Keys)
+	if len(reply.Keys) > req.Limit {
+		reply.Keys, reply.More = reply.Keys[:req.Limit], true
+	}
+	return reply
 }
 
 // Consumer makes the consumer of a follower's edge-set version, or finds it standing.
