@@ -347,7 +347,7 @@ local Seat = connection "Seat" {
     end,
 
     frame = function(conn, frame)
-        if type(frame) ~= "table" or not requests[frame.op] then return conn:close(4000, "no such request") end
+        if type(frame) ~= "table" or not requests[frame.op] then return conn:close(4500, "no such request") end
         local ok, data, reason = pcall(function() return requests[frame.op](conn, frame) end)
         if not ok then reason = tostring(data) end
         if reason then return conn:send({ type = "answer", re = frame.id, ok = false, error = reason }) end

@@ -46,6 +46,11 @@ house.addEventListener("link", ({ detail }) => {
     offline.hidden = true;
     return;
   }
+  if (typeof detail === "string") {
+    byId("offline-text").textContent = detail;
+    offline.hidden = false;
+    return;
+  }
   const until = Date.now() + detail;
   const tell = () => {
     const seconds = Math.ceil((until - Date.now()) / 1000);

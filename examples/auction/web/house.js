@@ -25,6 +25,7 @@ class House extends EventTarget {
       if (!this.me) this.refresh(); // a visitor's socket sends no welcome: what was missed is asked for
       this.#emit("link", "up");
     });
+    this.link.addEventListener("over", (event) => this.#emit("link", "The connection was closed: " + event.detail));
     this.link.addEventListener("down", (event) => {
       this.#emit("link", event.detail);
       if (this.me) this.#stillKnown();

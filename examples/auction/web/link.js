@@ -1,11 +1,15 @@
 // The websocket: it comes back by itself, and carries requests with their answers.
 //
-// Events: "open", "down" (detail: milliseconds to the next attempt), "frame" (detail: what is not an answer).
+// Events: "open", "down" (detail: milliseconds to the next attempt), "over" (detail: the reason why it does not come
+// back), "frame" (detail: what is not an answer).
 
 const first = 400, most = 15000; // milliseconds between attempts
 
+// With these codes a program asks its client not to come back.
+const final = (code) => (code >= 3500 && code < 4000) || (code >= 4500 && code < 5000);
+
 export class Link extends EventTarget {
-  #url; #socket; #timer; #failures = 0; #next = 1; #waiting = new Map();
+  #url; #socket; #timer; #failures = 0; #ended = false; #next = 1; #waiting = new Map();
 
   // url gives the address, for each attempt anew.
   constructor(url) {
@@ -20,16 +24,18 @@ export class Link extends EventTarget {
   // Opens it, again if it is open.
   open() {
     clearTimeout(this.#timer);
+    this.#ended = false;
     this.#drop();
     const socket = new WebSocket(this.#url());
     this.#socket = socket;
     socket.onopen = () => this.dispatchEvent(new Event("open"));
     socket.onmessage = (message) => this.#frame(JSON.parse(message.data));
-    socket.onclose = () => this.#down(socket);
+    socket.onclose = ({ code, reason }) => final(code) ? this.#over(socket, reason) : this.#down(socket);
   }
 
   // Tries now instead of later.
   retry() {
+    if (this.#ended) return;
     if (!this.#socket || this.#socket.readyState === WebSocket.CLOSED) this.open();
   }
 
@@ -70,6 +76,13 @@ export class Link extends EventTarget {
       call.reject(new Error("The connection was lost before the answer came."));
     }
     this.#waiting.clear();
+  }
+
+  #over(socket, reason) {
+    if (socket !== this.#socket) return;
+    this.#drop();
+    this.#ended = true;
+    this.dispatchEvent(new CustomEvent("over", { detail: reason }));
   }
 
   // Waits twice as long after each failure, and never as long as the others: a house full of people whose server

@@ -172,7 +172,7 @@ session.addEventListener("frame", ({ detail: frame }) => {
 
 session.addEventListener("link", ({ detail }) => {
   byId("link").classList.toggle("down", detail !== "up");
-  byId("link").textContent = detail === "up" ? "Live" : "Connecting again";
+  byId("link").textContent = detail === "up" ? "Live" : typeof detail === "string" ? detail : "Connecting again";
 });
 
 function start() {

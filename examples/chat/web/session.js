@@ -19,6 +19,7 @@ class Session extends EventTarget {
     });
     this.link.addEventListener("open", () => this.#emit("link", "up"));
     this.link.addEventListener("frame", (event) => this.#emit("frame", event.detail));
+    this.link.addEventListener("over", (event) => this.#emit("link", "The connection was closed: " + event.detail));
     this.link.addEventListener("down", (event) => {
       this.#emit("link", event.detail);
       this.#stillKnown();
