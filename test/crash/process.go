@@ -29,13 +29,14 @@ type process struct {
 	nc     *nats.Conn
 	client *bus.Client
 	log    *os.File
+	env    []string // beside the test's own
 }
 
 // start starts it and waits for its word that it is ready.
 func (p *process) start() {
 	p.t.Helper()
 	p.cmd = exec.Command(p.bin, "dev", "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--data", p.data, p.app)
-	p.cmd.Stderr = p.log
+	p.cmd.Stderr, p.cmd.Env = p.log, append(os.Environ(), p.env...)
 	out, err := p.cmd.StdoutPipe()
 	if err == nil {
 		err = p.cmd.Start()

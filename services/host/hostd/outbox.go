@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"weir/pkg/bus"
+	"weir/pkg/crashpoint"
 	"weir/pkg/edge"
 	"weir/pkg/objectid"
 	"weir/pkg/wire"
@@ -68,6 +69,9 @@ func (o *outbox) flush() {
 	o.mu.Unlock()
 	if len(receipts) == 0 && len(ends) == 0 {
 		return
+	}
+	if len(receipts) > 0 {
+		crashpoint.Reached(crashpoint.Receipt)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"weir/pkg/app"
+	"weir/pkg/crashpoint"
 	"weir/pkg/edge"
 	"weir/pkg/objectid"
 	"weir/services/host/internal/objectdb"
@@ -187,6 +188,7 @@ func (o *Object) sleep() {
 		return
 	}
 	a.out.drain()
+	crashpoint.Reached(crashpoint.Sleeping)
 	a.settle()
 	o.r.rememberAsleep(a)
 	o.close(a.db.Edges.Head == a.db.Edges.Trimmed)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"weir/pkg/crashpoint"
 	"weir/pkg/edge"
 	"weir/pkg/failure"
 	"weir/services/host/internal/objectdb"
@@ -52,6 +53,7 @@ func (a *activation) ring() {
 			return err
 		}
 		t.alarm, t.due = true, 0
+		crashpoint.Reached(crashpoint.AlarmFired)
 		if !fn {
 			return nil // the app no longer has the hook
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"time"
+	"weir/pkg/crashpoint"
 )
 
 // maxUnsynced commits may wait for a barrier; then the turns stand still.
@@ -128,6 +129,7 @@ func (o *outbound) run() {
 				break
 			}
 			o.synced = target
+			crashpoint.Reached(crashpoint.Durable)
 		}
 		for len(o.queue) > 0 && o.queue[0].after <= o.synced {
 			send := o.queue[0].send

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"weir/pkg/crashpoint"
 	"weir/pkg/edge"
 	"weir/pkg/objectid"
 	"weir/pkg/wire"
@@ -120,6 +121,7 @@ func (a *activation) deliver(d *Incoming) {
 		switch a.attempt(l, d.Event, d.Again || l.reopened) {
 		case applied:
 			d.ack()
+			crashpoint.Reached(crashpoint.Acknowledged)
 		case failed:
 			d.nak(max(until(l.c.Attempts.Next), 100*time.Millisecond))
 		case givenUp:

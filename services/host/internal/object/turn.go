@@ -9,6 +9,7 @@ import (
 
 	lua "github.com/yuin/gopher-lua"
 
+	"weir/pkg/crashpoint"
 	"weir/pkg/edge"
 	"weir/pkg/luavm"
 	"weir/pkg/wire"
@@ -75,6 +76,11 @@ func (a *activation) transact(ctx context.Context, chain []string, do func(t *tu
 		}
 		if err == nil {
 			a.migrated = true
+			if t.delivery {
+				crashpoint.Reached(crashpoint.Handled)
+			} else if wrote {
+				crashpoint.Reached(crashpoint.Committed)
+			}
 			a.committed(t, wrote)
 			a.hear(t, true)
 			return nil
@@ -126,9 +132,11 @@ func (a *activation) expect(t *turn) error {
 	if e == (wake.Entry{}) {
 		return nil
 	}
+	crashpoint.Reached(crashpoint.WakeBefore)
 	if err := a.r.c.Wake.Expect(a.id, e); err != nil {
 		return wire.Errorf(wire.Unavailable, "%v", err)
 	}
+	crashpoint.Reached(crashpoint.WakeAfter)
 	a.listed = a.listed || e.Events
 	return nil
 }

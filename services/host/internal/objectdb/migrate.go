@@ -8,6 +8,7 @@ import (
 
 	"zombiezen.com/go/sqlite"
 
+	"weir/pkg/crashpoint"
 	"weir/pkg/wire"
 )
 
@@ -46,6 +47,7 @@ func (db *DB) Migrate(all []Migration, at int64) error {
 		if err := db.write("INSERT INTO _weir_migrations VALUES (?, ?, ?)", m.Name, sum, at); err != nil {
 			return db.broken("migrate", err)
 		}
+		crashpoint.Reached(crashpoint.Migrated)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"weir/pkg/bus"
+	"weir/pkg/crashpoint"
 	"weir/pkg/edge"
 	"weir/pkg/objectid"
 	"weir/pkg/wire"
@@ -173,6 +174,7 @@ func (r *Relay) Close(gone bool) {
 	r.done.Wait()
 	if gone && s.Token != "" {
 		r.delete(s.Token)
+		crashpoint.Reached(crashpoint.StreamGone)
 	}
 }
 

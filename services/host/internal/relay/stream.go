@@ -7,6 +7,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"weir/pkg/crashpoint"
 	"weir/pkg/edge"
 	"weir/pkg/wire"
 )
@@ -46,6 +47,7 @@ func (r *Relay) renew(s Status) time.Duration {
 	if err != nil {
 		return r.later("the next stream cannot be named", err)
 	}
+	crashpoint.Reached(crashpoint.StreamNamed)
 	if s.Token != "" {
 		r.done.Go(func() { r.delete(s.Token) }) // Close waits for it
 	}
@@ -57,6 +59,7 @@ func (r *Relay) renew(s Status) time.Duration {
 	if err := r.ask(wire.RouteStream, wire.StreamRequest{Publisher: r.c.ID.String(), Token: token, First: trimmed + 1, Make: true}, &reply); err != nil {
 		return r.later("the stream cannot be made", err)
 	}
+	crashpoint.Reached(crashpoint.StreamMade)
 	if r.everKnown {
 		if r.wait = min(max(time.Second, 2*r.wait), time.Minute); time.Since(r.rebuilt) > 10*time.Minute {
 			r.wait = time.Second
@@ -129,6 +132,7 @@ func (r *Relay) consumers(s Status) time.Duration {
 		wg.Go(func() {
 			defer func() { <-slots }()
 			var reply wire.ConsumerReply
+			crashpoint.Reached(crashpoint.EdgeWritten)
 			err := r.ask(wire.RouteConsumer, wire.ConsumerRequest{Publisher: r.c.ID.String(), Token: s.Token, Follower: f.Name,
 				Version: f.Version, Topics: f.Topics, Start: f.Confirmed + 1}, &reply)
 			mu.Lock()
@@ -166,6 +170,7 @@ func (r *Relay) forget(s Status) {
 			continue
 		}
 		var reply wire.ConsumerReply
+		crashpoint.Reached(crashpoint.EdgeRemoved)
 		if err := r.ask(wire.RouteUnconsume, wire.ConsumerRequest{Publisher: r.c.ID.String(), Token: s.Token, Follower: name, Version: version}, &reply); err != nil {
 			return // next time; it does no harm
 		}
@@ -190,6 +195,7 @@ func (r *Relay) publish(s Status) time.Duration {
 			flying = flying[1:]
 			select {
 			case <-f.future.Ok():
+				crashpoint.Reached(crashpoint.Published)
 				if failed == nil {
 					r.setRelayed(f.seq)
 				}
@@ -217,6 +223,7 @@ func (r *Relay) publish(s Status) time.Duration {
 			}
 			break
 		}
+		crashpoint.Reached(crashpoint.Publishing)
 		future, err := r.c.JS.PublishMsgAsync(r.message(e, s.Token), jetstream.WithExpectLastSequence(seq-1))
 		if err != nil {
 			failed = err
