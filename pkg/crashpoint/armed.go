@@ -20,7 +20,7 @@ func init() {
 	var left atomic.Int64
 	left.Store(int64(skip))
 	hook = func(point string) {
-		if point != at || left.Add(-1) >= 0 {
+		if point != at || left.Add(-1) != -1 {
 			return
 		}
 		_ = os.WriteFile(os.Getenv("CRASHPOINT_PROOF"), []byte(point), 0o600)
