@@ -53,7 +53,7 @@ func (r running) connect() (*nats.Conn, *bus.Client, error) {
 	}
 	nc, err := bus.Connect(url, "weir command", log, nats.Token(token), nats.RetryOnFailedConnect(false), nats.Timeout(5*time.Second))
 	if err != nil {
-		return nil, nil, fmt.Errorf("NATS at %s: %w: does the app still run?", url, err)
+		return nil, nil, fmt.Errorf("NATS at %s: %w: does the app run, and NATS at that address?", url, err)
 	}
 	return nc, bus.NewClient(nc, name), nil
 }

@@ -20,9 +20,6 @@ var hints = map[wire.Code]string{
 	wire.Cycle:           "an object that waits for a call cannot be called by it: publish an event instead, or pass what is needed as an argument",
 	wire.TooDeep:         "shorten the chain of calls: publish an event where nobody needs the answer",
 	wire.NoSuchClass:     "declare it with object \"Name\" { … }; names are case-sensitive",
-	wire.NoSuchMethod:    "methods are the functions in the class's own table; publishes, receives, hooks and migrations are none",
-	wire.NoSuchTopic:     "topics are declared in the publisher's publishes table",
-	wire.BadValue:        "nil, booleans, numbers, strings and tables of them cross between objects; `docs/lua.md` has the rules",
 	wire.MigrationFailed: "mend the migration: a new file that follows those which ran already; those never change",
 	wire.Corrupt:         "the object's file is damaged and was left as it is; put a backup in its place",
 }

@@ -222,7 +222,9 @@ func (h *chatHouse) open(t *testing.T, gateway string, c *bus.Client) {
 	h.c, h.has, h.live = c, map[string]map[int]string{}, map[string]map[int]int{}
 	for i := range 10 {
 		name := fmt.Sprintf("p%d", i)
+		h.mu.Lock()
 		h.has[name], h.live[name] = map[int]string{}, map[int]int{}
+		h.mu.Unlock()
 		if i > 3 {
 			h.joined = append(h.joined, enter(t, gateway, name, nil, nil)) // join later, one at a time
 			continue

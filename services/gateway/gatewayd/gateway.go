@@ -152,7 +152,7 @@ func (g *Gateway) upgrade(w http.ResponseWriter, r *http.Request, u *fetch.Upgra
 		g.c.Log.Debug("a websocket was refused", "error", err)
 		return
 	}
-	s := socket.New(socket.Config{App: g.c.App, Pool: g.pool, Fanout: g.fanout, Caller: g.caller, Buckets: g.buckets, Log: g.c.Log, Overflowed: g.overflowed},
+	s := socket.New(socket.Config{App: g.c.App, Pool: g.pool, Fanout: g.fanout, Caller: g.caller, Buckets: g.buckets, Log: g.c.Log, Explain: g.c.Explain, Overflowed: g.overflowed},
 		u.Program, u.Identity, u.Seed, ws, g.gone)
 	g.mu.Lock()
 	g.sockets[s] = true

@@ -147,6 +147,9 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		_ = f.Page(w, h.c.App, status, id)
 		return
 	}
+	if h.c.Explain {
+		text += ": " + f.Terminal()
+	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.WriteHeader(status)
 	_, _ = io.WriteString(w, strconv.Itoa(status)+" "+text+" ("+id+")\n")

@@ -2,6 +2,7 @@ package socket
 
 import (
 	"context"
+	"strings"
 	"unicode/utf8"
 
 	lua "github.com/yuin/gopher-lua"
@@ -82,7 +83,11 @@ func (s *Socket) runOn(ctx context.Context, in *app.Instance, it item) bool {
 // failed ends the socket whose handler raised.
 func (s *Socket) failed(handler string, err error) {
 	s.c.Log.Error("a connection's handler failed; the socket is closed", "conn", s.id, "class", s.program.Name, "handler", handler, "object", s.identity.String(), "error", err, failure.Key, failure.Of(err))
-	s.end(ending{By: "error", Code: closeFailed, Reason: "the connection's program failed"})
+	reason := "the connection's program failed"
+	if s.c.Explain {
+		reason = strings.ToValidUTF8(err.Error()[:min(len(err.Error()), maxReason)], "")
+	}
+	s.end(ending{By: "error", Code: closeFailed, Reason: reason})
 }
 
 // eventTable is the event argument of a handler, as of a receives handler.
@@ -255,7 +260,7 @@ func (b *binding) close(L *lua.LState) int {
 	default:
 		luavm.Raise(L, wire.Errorf(wire.BadValue, "the reason is a string, not a %s", v.Type()))
 	}
-	if len(reason) > 123 || !utf8.ValidString(reason) {
+	if len(reason) > maxReason || !utf8.ValidString(reason) {
 		luavm.Raise(L, wire.Errorf(wire.BadValue, "the reason has at most 123 bytes of UTF-8"))
 	}
 	b.s.end(ending{By: "program", Code: code, Reason: reason})

@@ -32,6 +32,7 @@ const (
 	writeWithin   = 10 * time.Second
 	handlerRun    = 10 * time.Second
 	handlerBudget = 10_000_000
+	maxReason     = 123 // bytes of a close frame's reason
 )
 
 // Close codes.
@@ -52,6 +53,7 @@ type Config struct {
 	Caller  app.Caller
 	Buckets app.Buckets
 	Log     *slog.Logger
+	Explain bool // tell the peer what failed: for development
 	// Overflowed is told of a socket that is closed for what it could not take.
 	Overflowed func()
 }

@@ -155,6 +155,9 @@ func (a *activation) edgesReply() (json.RawMessage, error) {
 	e := &a.db.Edges
 	reply := wire.EdgesReply{Head: e.Head, Edges: append([]wire.EdgeRow{}, a.edgeRows("")...), Dropped: []wire.DroppedRow{}}
 	if !a.db.New() {
+		if err := a.countOwed(reply.Edges); err != nil {
+			return nil, err
+		}
 		dropped, err := a.db.Dropped()
 		if err != nil {
 			return nil, err
@@ -166,6 +169,37 @@ func (a *activation) edgesReply() (json.RawMessage, error) {
 		return nil, err
 	}
 	return wire.Encode([]json.RawMessage{data})
+}
+
+// countOwed corrects the lag of edges to what they wait for: of the kept events, at most maxOwed, those that they take.
+func (a *activation) countOwed(rows []wire.EdgeRow) error {
+	const maxOwed = 10_000
+	e := &a.db.Edges
+	var kept []edge.Event
+	if err := a.db.Rows(e.Trimmed, func(ev edge.Event) bool {
+		kept = append(kept, ev)
+		return len(kept) < maxOwed
+	}); err != nil {
+		return err
+	}
+	for i := range rows {
+		row := &rows[i]
+		p := e.Peers[row.Follower]
+		if row.Transport != "object" || p == nil || len(kept) == maxOwed {
+			continue
+		}
+		ed := p.Edges[edge.Key{Topic: row.Topic}]
+		row.Lag = 0
+		for _, ev := range kept {
+			if ev.Seq > p.Confirmed && ev.Topic == row.Topic && ed.Takes(ev.Seq, ev.Data) {
+				row.Lag++
+			}
+		}
+		if row.Lag == 0 {
+			row.Confirmed = e.Head
+		}
+	}
+	return nil
 }
 
 // edgeRows lists the edges of a topic, or of all.

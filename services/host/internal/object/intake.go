@@ -1,8 +1,12 @@
 package object
 
 import (
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
+	"weir/pkg/app"
 	"weir/pkg/edge"
 	"weir/pkg/objectid"
 	"weir/pkg/wire"
@@ -18,7 +22,7 @@ func (r *Registry) Call(req wire.CallRequest, reply func(wire.CallReply)) {
 	}
 	c := r.c.App.Classes[id.Class]
 	if req.Method != MethodEdges && !c.Methods[req.Method] || req.Method[0] == '_' {
-		fail(wire.Errorf(wire.NoSuchMethod, "%s has no method %q", id.Class, req.Method))
+		fail(wire.Errorf(wire.NoSuchMethod, "%s has no method %q; it has %s", id.Class, req.Method, methodsOf(c)))
 		return
 	}
 	now := time.Now()
@@ -137,4 +141,17 @@ func (r *Registry) enqueue(id objectid.ID, it item, nested bool) bool {
 		return false
 	}
 	return r.get(id).add(it)
+}
+
+// methodsOf lists the methods that can be called, for who named another.
+func methodsOf(c *app.Class) string {
+	names := slices.Sorted(maps.Keys(c.Methods))
+	names = slices.DeleteFunc(names, func(n string) bool { return n[0] == '_' })
+	if len(names) == 0 {
+		return "none"
+	}
+	if len(names) > 20 {
+		names = append(names[:20], "…")
+	}
+	return strings.Join(names, ", ")
 }
