@@ -14,7 +14,7 @@ import (
 
 type checkCommand struct {
 	App     string `arg:"" optional:"" default:"." env:"WEIR_APP" help:"The app's folder."`
-	Secrets string `type:"existingdir" env:"WEIR_SECRETS_DIR" help:"A folder with the app's secrets as files."`
+	Secrets string `env:"WEIR_SECRETS_DIR" help:"A folder with the app's secrets as files."`
 }
 
 // Run prints every mistake as file:line: message.
@@ -23,7 +23,11 @@ func (c *checkCommand) Run(p *process) error {
 	if err != nil {
 		return exit{2, err}
 	}
-	a, err := app.Load(c.App, app.Options{Secrets: settings.Secrets(os.LookupEnv, c.Secrets), LaxSecrets: true, Library: lualib.Open(log)})
+	secrets, err := settings.Secrets(os.LookupEnv, c.Secrets)
+	if err != nil {
+		return exit{2, fmt.Errorf("weir check: %w", err)}
+	}
+	a, err := app.Load(c.App, app.Options{Secrets: secrets, LaxSecrets: true, Library: lualib.Open(log)})
 	var mistakes app.Mistakes
 	if err != nil && !errors.As(err, &mistakes) {
 		return exit{2, fmt.Errorf("weir check: %w", err)}

@@ -23,7 +23,7 @@ type devCommand struct {
 	Admin   string   `default:"127.0.0.1:9090" env:"WEIR_ADMIN" help:"Where health and metrics are served."`
 	Data    string   `env:"WEIR_DATA" help:"The data folder; default: .weir in the app's."`
 	Name    string   `env:"WEIR_APP_NAME" help:"The app's name; default: that of its folder."`
-	Secrets string   `type:"existingdir" env:"WEIR_SECRETS_DIR" help:"A folder with the app's secrets as files."`
+	Secrets string   `env:"WEIR_SECRETS_DIR" help:"A folder with the app's secrets as files."`
 	Origins []string `env:"WEIR_ORIGINS" help:"Origins beside the app's own that may open websockets."`
 	Proxies []string `env:"WEIR_TRUSTED_PROXIES" help:"Addresses or networks of proxies whose X-Forwarded-For is believed."`
 	Log     string   `default:"info" env:"WEIR_LOG" help:"debug, info, warn or error."`
@@ -42,7 +42,11 @@ func (c *devCommand) Run(p *process) error {
 	if c.Data == "" {
 		c.Data = filepath.Join(c.App, ".weir")
 	}
-	a, err := app.Load(c.App, app.Options{Name: c.Name, Secrets: settings.Secrets(os.LookupEnv, c.Secrets), Library: lualib.Open(log)})
+	secrets, err := settings.Secrets(os.LookupEnv, c.Secrets)
+	if err != nil {
+		return fail(err)
+	}
+	a, err := app.Load(c.App, app.Options{Name: c.Name, Secrets: secrets, Library: lualib.Open(log)})
 	var mistakes app.Mistakes
 	if errors.As(err, &mistakes) {
 		return exit{2, err} // file:line: message, as weir check prints it

@@ -24,15 +24,15 @@ type nested struct {
 func (in *Instance) Call(m *luavm.Meter, at string, fn lua.LValue, args ...lua.LValue) ([]lua.LValue, error) {
 	in.nested = nested{}
 	results, err := in.VM.Call(m, fn, args...)
+	last := in.nested
+	in.nested = nested{}
 	if err != nil {
-		return nil, in.raised(err, at)
+		return nil, in.raised(err, last, at)
 	}
 	return results, nil
 }
 
-func (in *Instance) raised(err error, at string) *wire.Error {
-	last := in.nested
-	in.nested = nested{}
+func (in *Instance) raised(err error, last nested, at string) *wire.Error {
 	var e *luavm.Error
 	if !errors.As(err, &e) {
 		return wire.AsError(err)

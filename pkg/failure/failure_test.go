@@ -2,12 +2,14 @@ package failure
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
 
+	"weir/pkg/luavm"
 	"weir/pkg/wire"
 )
 
@@ -43,9 +45,34 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// Every code of the platform that an app's developer can do something about has a hint, and the hint names it.
+// Lua's own errors, as the VM words them, have a hint where one is usually of use.
 func TestHints(t *testing.T) {
-	for code := range hints {
+	vm := luavm.New(luavm.Options{})
+	defer vm.Close()
+	for source, want := range map[string]string{
+		`local row row.price = 1`:              "what stands before the dot",
+		`local row = {} return row.owner.name`: "what stands before the dot",
+		`nosuch()`:                             "there is no function of this name",
+		`local t = {} t:go()`:                  "there is no function of this name",
+		`return 1 < nil`:                       "one side is nil",
+		`return 1 + nil`:                       "tonumber converts",
+		`return "a" .. {}`:                     "tostring converts",
+		`local function f() return 1 + f() end return f()`: "calls itself",
+		`error("my own")`: "",
+	} {
+		chunk, err := luavm.Compile("main.lua", []byte(source))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = vm.Run(luavm.NewMeter(context.Background(), 1_000_000), chunk)
+		if err == nil {
+			t.Fatalf("%s does not fail", source)
+		}
+		if f := Of(&wire.Error{Message: err.Error()}); !strings.Contains(f.Hint, want) || (want == "") != (f.Hint == "") {
+			t.Errorf("%s: %s: the hint is %q", source, err, f.Hint)
+		}
+	}
+	for _, code := range []wire.Code{wire.Overloaded, wire.Timeout, wire.BudgetExceeded, wire.LogFull, wire.FollowRefused, wire.Cycle} {
 		if f := Of(wire.Errorf(code, "x")); f.Hint == "" || f.Code != string(code) || f.Text != string(code)+": x" {
 			t.Errorf("%s: %+v", code, f)
 		}

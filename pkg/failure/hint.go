@@ -29,6 +29,7 @@ var luaHints = []struct{ text, hint string }{
 	{"attempt to call a non-function", "there is no function of this name here: a local function must stand above its use, a library may be called otherwise (see docs/lua.md)"},
 	{"attempt to index a non-table object(nil)", "what stands before the dot or bracket is nil: a query that found no row gives nil, so does a missing field"},
 	{"attempt to compare", "one side is nil or of another type: tonumber and tostring convert"},
+	{"attempt to concatenate", "only strings and numbers are joined with ..; tostring converts"},
 	{"cannot perform concat", "only strings and numbers are joined with ..; tostring converts"},
 	{"cannot perform", "one side is nil or no number: tonumber converts"},
 	{"stack overflow", "a function calls itself without an end"},

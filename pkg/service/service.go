@@ -31,7 +31,7 @@ type Flags struct {
 	NATS    string `name:"nats" env:"WEIR_NATS_URL" default:"nats://127.0.0.1:4222" help:"The NATS servers, with JetStream."`
 	Creds   string `env:"WEIR_NATS_CREDS" help:"A credentials file for NATS."`
 	Name    string `env:"WEIR_APP_NAME" help:"The app's name; default: that of its folder."`
-	Secrets string `type:"existingdir" env:"WEIR_SECRETS_DIR" help:"A folder with the app's secrets as files."`
+	Secrets string `env:"WEIR_SECRETS_DIR" help:"A folder with the app's secrets as files."`
 	Admin   string `default:"127.0.0.1:9090" env:"WEIR_ADMIN" help:"Where health and metrics are served."`
 	Log     string `default:"info" env:"WEIR_LOG" help:"debug, info, warn or error."`
 }
@@ -90,8 +90,12 @@ func start(ctx context.Context, name string, f Flags, stdout io.Writer, serve fu
 	if err != nil {
 		return err
 	}
+	secrets, err := settings.Secrets(os.LookupEnv, f.Secrets)
+	if err != nil {
+		return err
+	}
 	s := &Service{Name: name, Log: log, Stdout: stdout}
-	if s.App, err = app.Load(f.App, app.Options{Name: f.Name, Secrets: settings.Secrets(os.LookupEnv, f.Secrets), Library: lualib.Open(log)}); err != nil {
+	if s.App, err = app.Load(f.App, app.Options{Name: f.Name, Secrets: secrets, Library: lualib.Open(log)}); err != nil {
 		return err
 	}
 	s.Log = log.With("app", s.App.Name, "service", name)

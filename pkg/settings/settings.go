@@ -62,8 +62,12 @@ func CheckEnvironment(env []string) error {
 	return fmt.Errorf("unknown setting %s: `weir dev --help` lists all", strings.Join(unknown, ", "))
 }
 
-// Secrets reads an app's secrets: from WEIR_SECRET_<NAME>, or the file of that name in dir.
-func Secrets(getenv func(string) (string, bool), dir string) func(string) (string, bool) {
+// Secrets reads an app's secrets: from WEIR_SECRET_<NAME>, or the file of that name in dir, which must be there unless it
+// is empty.
+func Secrets(getenv func(string) (string, bool), dir string) (func(string) (string, bool), error) {
+	if info, err := os.Stat(dir); dir != "" && (err != nil || !info.IsDir()) {
+		return nil, fmt.Errorf("the folder of secrets %s is not there: WEIR_SECRETS_DIR or --secrets names one, or nothing", dir)
+	}
 	return func(name string) (string, bool) {
 		if v, ok := getenv(app.SecretVariable(name)); ok {
 			return v, true
@@ -73,7 +77,7 @@ func Secrets(getenv func(string) (string, bool), dir string) func(string) (strin
 		}
 		b, err := os.ReadFile(filepath.Join(dir, name))
 		return strings.TrimRight(string(b), "\r\n"), err == nil
-	}
+	}, nil
 }
 
 // Log makes the log of a process: text for a person, at a level by its name.

@@ -14,6 +14,7 @@ import (
 
 // device is a page of an example as its link.js is: a socket that comes back by itself, and requests over it.
 type device struct {
+	t    *testing.T
 	name string
 	url  string                  // ws://…/live?token=…
 	back func(d *device)         // after each connection, in a goroutine of its own
@@ -54,7 +55,7 @@ func enter(t *testing.T, gateway, name string, back func(*device), hear func(*de
 	if err := json.NewDecoder(resp.Body).Decode(&in); err != nil || in.Token == "" {
 		t.Fatalf("%s cannot enter: %s %v", name, resp.Status, err)
 	}
-	d := &device{name: name, url: "ws://" + gateway + "/live?token=" + in.Token, back: back, hear: hear, waiting: map[int]chan note{}, end: make(chan struct{})}
+	d := &device{t: t, name: name, url: "ws://" + gateway + "/live?token=" + in.Token, back: back, hear: hear, waiting: map[int]chan note{}, end: make(chan struct{})}
 	d.done.Go(d.run)
 	t.Cleanup(d.close)
 	return d
@@ -142,12 +143,16 @@ func (d *device) ask(op string, fields map[string]any) (json.RawMessage, error) 
 	return f.Data, nil
 }
 
-// must asks until it is answered well.
+// must asks until it is answered well, for a minute at most.
 func (d *device) must(op string, fields map[string]any) json.RawMessage {
-	for {
+	for deadline := time.Now().Add(time.Minute); ; {
 		data, err := d.ask(op, fields)
 		if err == nil {
 			return data
+		}
+		if time.Now().After(deadline) {
+			d.t.Errorf("%s asks %s in vain: %v", d.name, op, err)
+			return nil
 		}
 		select {
 		case <-d.end:

@@ -105,7 +105,8 @@ type guildHouse struct {
 	c       *bus.Client
 	poster  *device
 	members []*device
-	posted  map[int]bool // numbers of quests on the board
+	posted  map[int]string  // texts of quests on the board, by number
+	said    map[string]bool // texts of those that were answered
 	k       int
 
 	mu   sync.Mutex
@@ -119,7 +120,7 @@ type guildPost struct {
 }
 
 func (g *guildHouse) open(t *testing.T, gateway string, c *bus.Client) {
-	g.c, g.posted, g.live = c, map[int]bool{}, map[string]map[int]int{}
+	g.c, g.posted, g.said, g.live = c, map[int]string{}, map[string]bool{}, map[string]map[int]int{}
 	g.poster = enter(t, gateway, "eve", nil, nil)
 	for i := range 4 {
 		d := enter(t, gateway, fmt.Sprintf("m%d", i), nil, g.hear)
@@ -149,7 +150,9 @@ func (g *guildHouse) load(ctx context.Context) {
 	for i := 0; i < 56 && ctx.Err() == nil; i++ {
 		g.k++
 		tag := []string{"quest", "trade"}[i%2]
-		_, _ = g.poster.ask("post", map[string]any{"tag": tag, "text": strconv.Itoa(g.k)})
+		if _, err := g.poster.ask("post", map[string]any{"tag": tag, "text": strconv.Itoa(g.k)}); err == nil && tag == "quest" {
+			g.said[strconv.Itoa(g.k)] = true
+		}
 		<-time.After(10 * time.Millisecond)
 	}
 }
@@ -167,7 +170,7 @@ func (g *guildHouse) check(t *testing.T) {
 				return problem
 			}
 			for _, p := range board {
-				g.posted[p.N] = true
+				g.posted[p.N] = p.Text
 			}
 			if len(in.Notes) == 0 || in.Notes[0].ID != len(g.posted) {
 				return fmt.Sprintf("%s has %d notes and not %d", d.name, len(in.Notes), len(g.posted))
@@ -180,8 +183,23 @@ func (g *guildHouse) check(t *testing.T) {
 			return ""
 		})
 	}
+	texts := map[string]bool{}
+	for _, text := range g.posted {
+		if texts[text] {
+			t.Errorf("the quest %s was posted twice", text)
+		}
+		texts[text] = true
+	}
+	for text := range g.said {
+		if !texts[text] {
+			t.Errorf("the quest %s was answered and is not on the board", text)
+		}
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if len(g.live) == 0 {
+		t.Error("no device was told of anything live")
+	}
 	for name, notes := range g.live {
 		for id, n := range notes {
 			if n > 1 {
@@ -207,6 +225,7 @@ type chatHouse struct {
 	people []*device
 	k      int
 	joined []*device
+	sure   map[string]bool // what was said and answered
 
 	mu   sync.Mutex
 	has  map[string]map[int]string // by person: the messages by number
@@ -219,7 +238,7 @@ type chatMessage struct {
 }
 
 func (h *chatHouse) open(t *testing.T, gateway string, c *bus.Client) {
-	h.c, h.has, h.live = c, map[string]map[int]string{}, map[string]map[int]int{}
+	h.c, h.has, h.live, h.sure = c, map[string]map[int]string{}, map[string]map[int]int{}, map[string]bool{}
 	for i := range 10 {
 		name := fmt.Sprintf("p%d", i)
 		h.mu.Lock()
@@ -304,7 +323,11 @@ func (h *chatHouse) load(ctx context.Context) {
 				h.k++
 				k := h.k
 				h.mu.Unlock()
-				_, _ = d.ask("say", map[string]any{"room": "hall", "text": strconv.Itoa(k)})
+				if _, err := d.ask("say", map[string]any{"room": "hall", "text": strconv.Itoa(k)}); err == nil {
+					h.mu.Lock()
+					h.sure[d.name+": "+strconv.Itoa(k)] = true
+					h.mu.Unlock()
+				}
 				<-time.After(10 * time.Millisecond)
 			}
 		})
@@ -333,6 +356,18 @@ func (h *chatHouse) check(t *testing.T) {
 			}
 		}
 	})
+	texts := map[string]bool{}
+	for _, text := range said {
+		if texts[text] {
+			t.Errorf("%q was said twice", text)
+		}
+		texts[text] = true
+	}
+	for text := range h.sure {
+		if !texts[text] {
+			t.Errorf("%q was answered and is not in the room", text)
+		}
+	}
 	for _, d := range h.people {
 		eventually(t, func() string {
 			if n := h.last(d); n != len(said) {
@@ -342,6 +377,9 @@ func (h *chatHouse) check(t *testing.T) {
 			return ""
 		})
 		h.mu.Lock()
+		if len(h.live[d.name]) == 0 {
+			t.Errorf("%s was told of nothing live", d.name)
+		}
 		for n, text := range h.has[d.name] {
 			if said[n] != text {
 				t.Errorf("%s has %q as number %d, the room %q", d.name, text, n, said[n])

@@ -13,11 +13,11 @@ import (
 	"weir/services/gateway/internal/pool"
 )
 
-// What one object may take of a gateway's room: so many handlers wait for it at once, the others for a moment in line,
-// and then they are refused. So an object that is stuck leaves room for those that call others.
+// What one object may take of a gateway's room: so many handlers wait for it at once, the others in line until their own
+// deadline, or until the room gets scarce. So an object that is stuck leaves room for those that call others.
 const (
 	maxWaiting = 512
-	lineWithin = 2 * time.Second
+	lineLook   = 2 * time.Second // how often those in line look
 )
 
 // caller makes the calls of handlers to objects. While one waits, another handler has its place. It is safe for
@@ -41,19 +41,30 @@ func (c *caller) CallObject(ctx context.Context, id objectid.ID, method string, 
 	l := c.join(id)
 	defer c.leave(id, l)
 	c.pool.Wait(func() {
-		t := time.NewTimer(lineWithin)
-		defer t.Stop()
-		select {
-		case l.tokens <- struct{}{}:
+		if err = c.line(ctx, l, id); err == nil {
 			defer func() { <-l.tokens }()
 			results, err = c.client.Call(ctx, wire.CallRequest{To: id.String(), Method: method, Args: json.RawMessage(args)})
-		case <-t.C:
-			err = wire.Errorf(wire.Overloaded, "%d handlers of this gateway wait for %s already: try again later", maxWaiting, id)
-		case <-ctx.Done():
-			err = wire.Errorf(wire.Overloaded, "%s had no room for this call in time: try again later", id)
 		}
 	})
 	return results, err
+}
+
+// line waits for one of an object's tokens.
+func (c *caller) line(ctx context.Context, l *line, id objectid.ID) error {
+	t := time.NewTicker(lineLook)
+	defer t.Stop()
+	for {
+		select {
+		case l.tokens <- struct{}{}:
+			return nil
+		case <-t.C:
+			if c.pool.Scarce() {
+				return wire.Errorf(wire.Overloaded, "%d handlers of this gateway wait for %s already: try again later", maxWaiting, id)
+			}
+		case <-ctx.Done():
+			return wire.Errorf(wire.Overloaded, "%s had no room for this call in time: try again later", id)
+		}
+	}
 }
 
 func (c *caller) join(id objectid.ID) *line {

@@ -147,8 +147,8 @@ func (fd *feed) run() {
 				fd.hold(e)
 			}
 		}
-		n := min(maxBatch, len(fd.ops))
-		if n == 0 {
+		batch, req, until := fd.next()
+		if len(batch) == 0 {
 			fd.running = false
 			fd.mu.Unlock()
 			fd.f.mu.Lock()
@@ -158,23 +158,31 @@ func (fd *feed) run() {
 			return
 		}
 		fd.busy = true
-		batch := slices.Clone(fd.ops[:n])
-		clear(fd.ops[:n])
-		fd.ops = fd.ops[n:]
-		req := wire.EdgeRequest{To: fd.publisher.String()}
-		until := time.Now()
-		for _, o := range batch {
-			q := o.request
-			q.Peer, q.ID = fd.f.id, rand.Uint64()|1
-			q.Incarnation, q.Have, q.Number, q.Version = fd.state.Incarnation, fd.state.High, fd.state.Number, fd.state.Version
-			req.Operations = append(req.Operations, q)
-			if o.deadline.After(until) {
-				until = o.deadline
-			}
-		}
 		fd.mu.Unlock()
 		fd.answered(batch, fd.request(req, until))
 	}
+}
+
+// next takes the next batch of what is queued, none if there is nothing. Call it with the lock held.
+func (fd *feed) next() (batch []op, req wire.EdgeRequest, until time.Time) {
+	n := min(maxBatch, len(fd.ops))
+	if fd.partial {
+		n = min(n, 1) // the question for the next part stands first, and an answer is to the last of a batch
+	}
+	batch = slices.Clone(fd.ops[:n])
+	clear(fd.ops[:n])
+	fd.ops = fd.ops[n:]
+	req.To, until = fd.publisher.String(), time.Now()
+	for _, o := range batch {
+		q := o.request
+		q.Peer, q.ID = fd.f.id, rand.Uint64()|1
+		q.Incarnation, q.Have, q.Number, q.Version = fd.state.Incarnation, fd.state.High, fd.state.Number, fd.state.Version
+		req.Operations = append(req.Operations, q)
+		if o.deadline.After(until) {
+			until = o.deadline
+		}
+	}
+	return batch, req, until
 }
 
 func (fd *feed) request(req wire.EdgeRequest, until time.Time) wire.EdgeReply {
@@ -205,7 +213,11 @@ func (fd *feed) answered(batch []op, reply wire.EdgeReply) {
 			fd.remove(o.request.Key)
 		}
 	}
-	lost := reply.Answer == nil && (len(fd.held) > 0 || fd.count > 0)
+	closing := slices.ContainsFunc(batch, func(o op) bool { return o.request.Kind == edge.Close })
+	lost := reply.Answer == nil && (len(fd.held) > 0 || fd.count > 0 || fd.partial || closing)
+	if lost && fd.partial {
+		fd.state.Version = 0 // the parts are asked for from the first on
+	}
 	fd.mu.Unlock()
 	if lost {
 		// The publisher did not answer: what it may have changed must be asked for.

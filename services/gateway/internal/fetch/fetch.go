@@ -110,7 +110,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (h *Handler) run(ctx context.Context, in *app.Instance, r *http.Request, body []byte) (*response, *Upgrade, error) {
 	rq := &request{h: h, in: in, r: r}
 	arg := rq.table(string(body))
-	results, err := in.Call(luavm.NewMeter(ctx, budget), r.Method+" "+r.URL.Path, in.Fetch(), arg)
+	results, err := in.Call(luavm.NewMeter(ctx, budget), place(r), in.Fetch(), arg)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -123,6 +123,15 @@ func (h *Handler) run(ctx context.Context, in *app.Instance, r *http.Request, bo
 	}
 	answer, err := readResponse(first)
 	return answer, nil, err
+}
+
+// place names a request in traces: its path escaped, so that nothing in it is more than text, and cut.
+func place(r *http.Request) string {
+	p := r.URL.EscapedPath()
+	if len(p) > 200 {
+		p = p[:200] + "…"
+	}
+	return r.Method + " " + p
 }
 
 // refuse answers for a handler that failed: with a correlation id, under which the log has the details.
@@ -139,7 +148,7 @@ func (h *Handler) refuse(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("Retry-After", "1")
 	}
 	f := failure.Of(err)
-	h.c.Log.Error("a request failed", "id", id, "method", r.Method, "path", r.URL.Path, "status", status, "error", err, failure.Key, f)
+	h.c.Log.Error("a request failed", "id", id, "method", r.Method, "path", r.URL.EscapedPath(), "status", status, "error", err, failure.Key, f)
 	w.Header().Set("X-Correlation-Id", id)
 	if h.c.Explain && strings.Contains(r.Header.Get("Accept"), "text/html") {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")

@@ -71,6 +71,9 @@ func busy() error {
 	return wire.Errorf(wire.Overloaded, "as many handlers run as may; try again in a moment")
 }
 
+// Scarce says whether most of the room is taken.
+func (p *Pool) Scarce() bool { return len(p.all) > cap(p.all)*3/4 }
+
 // Wait runs what a handler waits for, and lets others run meanwhile. It returns when this one may run again.
 func (p *Pool) Wait(what func()) {
 	<-p.places

@@ -52,7 +52,11 @@ func (s *Socket) runHandlers() {
 		s.mu.Lock()
 		if len(s.inbox) == 0 {
 			s.running = false
+			stopping := s.stopping
 			s.mu.Unlock()
+			if stopping {
+				s.end(shutdown)
+			}
 			return
 		}
 		it := s.inbox[0]
@@ -62,12 +66,6 @@ func (s *Socket) runHandlers() {
 		s.mu.Unlock()
 		if !skip {
 			s.handle(it)
-		}
-		s.mu.Lock()
-		stopping := s.stopping
-		s.mu.Unlock()
-		if stopping {
-			s.end(shutdown)
 		}
 	}
 }

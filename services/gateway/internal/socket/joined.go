@@ -11,17 +11,15 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// joinedBytes is how much is held back before it goes out.
-const joinedBytes = 32 << 10
-
 // joined is a net.Conn that can hold back what is written, so that many frames leave in one system call, which is most
 // of a frame's cost. It is safe for concurrent use.
 type joined struct {
 	net.Conn
-	mu   sync.Mutex
-	held *[]byte // nil: what is written goes straight out
+	wanted atomic.Int64 // the deadline that writes are to have; 0: none
 
-	deadline atomic.Int64 // of writes, as it was last set
+	mu    sync.Mutex // guards what follows, over writes too
+	armed int64      // the deadline that they have
+	held  *[]byte    // nil: what is written goes straight out
 }
 
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
@@ -31,25 +29,29 @@ func (j *joined) Write(p []byte) (int, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.held == nil {
-		return j.Conn.Write(p)
+		return j.write(p)
 	}
 	*j.held = append(*j.held, p...)
-	if len(*j.held) < joinedBytes {
-		return len(p), nil
-	}
-	_, err := j.Conn.Write(*j.held)
-	*j.held = (*j.held)[:0]
-	return len(p), err
+	return len(p), nil
 }
 
-// SetWriteDeadline implements net.Conn. One that is less than a second later than the last is left as it is: to set it
-// costs as much as a small write, and is asked for before each.
-func (j *joined) SetWriteDeadline(t time.Time) error {
-	if d := time.Duration(t.UnixNano() - j.deadline.Load()); d >= 0 && d < time.Second {
-		return nil
+// write arms the deadline and writes. To set one costs as much as a small write: one that is less than a second later
+// than what is armed is left as it is, if most of the time is left.
+func (j *joined) write(p []byte) (int, error) {
+	w, now := j.wanted.Load(), time.Now().UnixNano()
+	if later := time.Duration(w - j.armed); w != 0 && (later < 0 || later >= time.Second || j.armed-now < (w-now)/2) {
+		if err := j.Conn.SetWriteDeadline(time.Unix(0, w)); err != nil {
+			return 0, err
+		}
+		j.armed = w
 	}
-	j.deadline.Store(t.UnixNano())
-	return j.Conn.SetWriteDeadline(t)
+	return j.Conn.Write(p)
+}
+
+// SetWriteDeadline implements net.Conn, for the writes that begin from now on: the one in progress keeps its own.
+func (j *joined) SetWriteDeadline(t time.Time) error {
+	j.wanted.Store(t.UnixNano())
+	return nil
 }
 
 // hold keeps what is written until flush.
@@ -70,9 +72,9 @@ func (j *joined) flush() error {
 	}
 	var err error
 	if len(*j.held) > 0 {
-		_, err = j.Conn.Write(*j.held)
+		_, err = j.write(*j.held)
 	}
-	if cap(*j.held) <= 2*joinedBytes {
+	if cap(*j.held) <= 2*pieceBytes {
 		*j.held = (*j.held)[:0]
 		buffers.Put(j.held)
 	}

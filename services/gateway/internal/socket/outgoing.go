@@ -57,8 +57,7 @@ func (s *Socket) write() {
 			}
 			return
 		}
-		batch := s.out
-		s.out = nil
+		batch := s.piece()
 		s.mu.Unlock()
 		if err := s.writeAll(batch); err != nil {
 			s.end(ending{By: "peer", Code: closeNormal, Reason: "the connection broke"})
@@ -66,6 +65,23 @@ func (s *Socket) write() {
 			return
 		}
 	}
+}
+
+// pieceBytes of frames leave together: each piece has its own deadline, and gives its room back.
+const pieceBytes = 32 << 10
+
+// piece takes the next frames to write. Call it with the lock held.
+func (s *Socket) piece() []outgoing {
+	n, size := 0, 0
+	for n < len(s.out) && (n == 0 || size+s.out[n].size <= pieceBytes) {
+		size += s.out[n].size
+		n++
+	}
+	batch := s.out[:n:n]
+	if s.out = s.out[n:]; len(s.out) == 0 {
+		s.out = nil
+	}
+	return batch
 }
 
 // writeAll writes frames, several in one system call.

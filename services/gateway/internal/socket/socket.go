@@ -124,6 +124,11 @@ func (s *Socket) Run() {
 	}
 	alive()
 	s.ws.SetPongHandler(func(string) error { alive(); return nil })
+	s.ws.SetPingHandler(func(data string) error {
+		alive()
+		_ = s.ws.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(writeWithin))
+		return nil
+	})
 	if s.program.Handlers["open"] {
 		s.push(item{handler: "open"})
 	}
