@@ -13,7 +13,7 @@ import (
 	"weir/pkg/wire"
 )
 
-var failed = fmt.Errorf("outer: %w", &wire.Error{Message: "main.lua:2: cannot perform add operation between nil and number", Trace: []wire.Frame{
+var errFailed = fmt.Errorf("outer: %w", &wire.Error{Message: "main.lua:2: cannot perform add operation between nil and number", Trace: []wire.Frame{
 	{At: "Sink/x:add", File: "main.lua", Line: 2, Source: "return n + 1"},
 	{At: "GET /"},
 }})
@@ -22,7 +22,7 @@ var failed = fmt.Errorf("outer: %w", &wire.Error{Message: "main.lua:2: cannot pe
 // spec: OPS-5
 func TestLogs(t *testing.T) {
 	var text bytes.Buffer
-	slog.New(Log(&text, slog.LevelInfo)).With("service", "host").Error("it failed", "error", failed, Key, Of(failed))
+	slog.New(Log(&text, slog.LevelInfo)).With("service", "host").Error("it failed", "error", errFailed, Key, Of(errFailed))
 	_, got, _ := strings.Cut(text.String(), "level=ERROR ")
 	const want = `msg="it failed" service=host error="outer: main.lua:2: cannot perform add operation between nil and number"
   main.lua:2  in Sink/x:add
@@ -35,7 +35,7 @@ func TestLogs(t *testing.T) {
 	}
 
 	var line bytes.Buffer
-	slog.New(slog.NewJSONHandler(&line, nil)).Error("it failed", Key, Of(failed))
+	slog.New(slog.NewJSONHandler(&line, nil)).Error("it failed", Key, Of(errFailed))
 	var record struct{ Failure map[string]any }
 	if err := json.Unmarshal(line.Bytes(), &record); err != nil {
 		t.Fatal(err)

@@ -48,7 +48,7 @@ func dial(o order) (fd int, early []byte, err error) {
 	if err != nil {
 		return 0, nil, err
 	}
-	defer c.Close() // its descriptor is doubled below
+	defer func() { _ = c.Close() }() // its descriptor is doubled below
 	if _, err := fmt.Fprintf(c, "GET %s HTTP/1.1\r\nHost: %s\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n", o.Path, o.Addr); err != nil {
 		return 0, nil, err
 	}
