@@ -75,6 +75,17 @@ type StreamRequest struct {
 	Before    uint64 `json:"before,omitempty"` // of a purge: delete what is older
 }
 
+// StreamsRequest asks a router for the names of all streams of the app's publishers, or for the deletion of some.
+type StreamsRequest struct {
+	Delete []string `json:"delete,omitempty"`
+}
+
+// StreamsReply answers it.
+type StreamsReply struct {
+	Names []string `json:"names,omitempty"`
+	Error *Error   `json:"error,omitempty"`
+}
+
 // BucketRequest asks a router for a key-value bucket of the app; a StreamReply answers it.
 type BucketRequest struct {
 	Name string `json:"name"`

@@ -75,6 +75,7 @@ const (
 	RoutePurge     = "purge"     // StreamRequest: delete a stream's head
 	RouteBucket    = "bucket"    // BucketRequest: make a bucket of an app, or find it standing
 	RouteKeys      = "keys"      // KeysRequest: list keys of a bucket
+	RouteStreams   = "streams"   // StreamsRequest: list the streams of publishers, or delete some
 	RouteUnconsume = "unconsume" // ConsumerRequest: delete a consumer
 	RouteConsumer  = "consumer"  // ConsumerRequest: make a consumer, or find it standing
 )
@@ -95,10 +96,16 @@ func (s Subjects) StreamSubjects(id objectid.ID, token string) string {
 // AllEvents is every event of a publisher, whatever carries it.
 func (s Subjects) AllEvents(id objectid.ID) string { return s.prefix + "evt." + id.Token() + ".*.*" }
 
+// Streams is every subject of every publisher's stream.
+func (s Subjects) Streams() string { return s.prefix + "evt.>" }
+
 // Stream names a publisher's stream.
 func Stream(app string, id objectid.ID, token string) string {
-	return "WEIR_" + shorten(objectid.Escape(app), 40) + "=" + objectid.Escape(id.String()) + "=" + token
+	return StreamPrefix(app) + objectid.Escape(id.String()) + "=" + token
 }
+
+// StreamPrefix is what the names of all streams of an app's publishers begin with.
+func StreamPrefix(app string) string { return "WEIR_" + shorten(objectid.Escape(app), 40) + "=" }
 
 func shorten(s string, n int) string {
 	if len(s) > n {

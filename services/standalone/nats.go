@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
 	"sync"
 	"time"
 
@@ -85,11 +84,11 @@ func (n *natsServer) url() string {
 	return n.now.ClientURL()
 }
 
-// restart stops the server and starts it again, with its store or with an empty one.
-func (n *natsServer) restart(empty bool) error {
+// restart stops the server and starts it again; what is done to its store in between may be nil.
+func (n *natsServer) restart(between func(dir string) error) error {
 	n.stop()
-	if empty {
-		if err := os.RemoveAll(n.dir); err != nil {
+	if between != nil {
+		if err := between(n.dir); err != nil {
 			return err
 		}
 	}

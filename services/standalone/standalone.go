@@ -147,10 +147,10 @@ func (s *Standalone) writeRunFile() error {
 // Client asks objects.
 func (s *Standalone) Client() *bus.Client { return s.client }
 
-// RestartNATS stops the embedded NATS and starts it again, with its store or with an empty one, under the running
-// services.
-func (s *Standalone) RestartNATS(empty bool) error {
-	if err := s.nats.restart(empty); err != nil {
+// RestartNATS stops the embedded NATS and starts it again under the running services. between may change what it has
+// stored, as a fault would; nil leaves it.
+func (s *Standalone) RestartNATS(between func(dir string) error) error {
+	if err := s.nats.restart(between); err != nil {
 		return err
 	}
 	return s.writeRunFile()

@@ -297,7 +297,11 @@ func TestNATSUnderLoad(t *testing.T) {
 		done := make(chan struct{})
 		go func() { w.load(load, s.Client()); close(done) }()
 		<-time.After(300 * time.Millisecond)
-		if err := s.RestartNATS(round%2 == 1); err != nil {
+		between := os.RemoveAll
+		if round%2 == 0 {
+			between = nil
+		}
+		if err := s.RestartNATS(between); err != nil {
 			t.Fatal(err)
 		}
 		<-time.After(700 * time.Millisecond)

@@ -3,6 +3,7 @@ package testkit
 import (
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"time"
 
@@ -26,7 +27,11 @@ func (r *runner) step(text string, not bool) {
 	case "restart":
 		r.s.Restart()
 	case "nats":
-		if err := r.s.RestartNATS(rest == "empty"); err != nil {
+		between := os.RemoveAll
+		if rest != "empty" {
+			between = nil
+		}
+		if err := r.s.RestartNATS(between); err != nil {
 			r.fatal("%v", err)
 		}
 	case "connect":

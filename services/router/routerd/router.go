@@ -56,6 +56,7 @@ func Open(_ context.Context, c Config) (*Router, error) {
 		wire.RoutePurge:     decode(a.Purge),
 		wire.RouteBucket:    decode(a.Bucket),
 		wire.RouteKeys:      decode(a.Keys),
+		wire.RouteStreams:   decode(a.Streams),
 		wire.RouteConsumer:  decode(a.Consumer),
 		wire.RouteUnconsume: decode(a.Unconsume),
 	} {

@@ -127,6 +127,8 @@ func (r *Registry) Run(ctx context.Context) {
 	r.CheckAll()
 	check := time.NewTicker(checkEvery)
 	sweep := time.NewTicker(time.Second)
+	streams := time.NewTicker(sweepEvery)
+	defer streams.Stop()
 	defer check.Stop()
 	defer sweep.Stop()
 	for n := 0; ; n++ {
@@ -136,6 +138,8 @@ func (r *Registry) Run(ctx context.Context) {
 		case <-check.C:
 			r.CheckAll()
 			r.pruneGhosts()
+		case <-streams.C:
+			wg.Go(func() { r.sweepStreams(ctx) })
 		case <-sweep.C:
 			for _, d := range r.sweep(n%5 == 0) {
 				d.inProgress()

@@ -93,6 +93,33 @@ func (k *Keeper) Delete(ctx context.Context, req wire.StreamRequest) wire.Stream
 	return wire.StreamReply{}
 }
 
+// Streams lists the streams of the app's publishers, or deletes some of them.
+func (k *Keeper) Streams(ctx context.Context, req wire.StreamsRequest) (reply wire.StreamsReply) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for _, name := range req.Delete {
+		if !strings.HasPrefix(name, wire.StreamPrefix(k.app)) {
+			return wire.StreamsReply{Error: wire.Errorf(wire.BadName, "%q is no publisher's stream", name)}
+		}
+		if err := k.js.DeleteStream(ctx, name); err != nil && !errors.Is(err, jetstream.ErrStreamNotFound) {
+			return wire.StreamsReply{Error: unavailable(err)}
+		}
+	}
+	if len(req.Delete) > 0 {
+		return reply
+	}
+	list := k.js.StreamNames(ctx, jetstream.WithStreamListSubject(k.subjects.Streams()))
+	for name := range list.Name() {
+		if strings.HasPrefix(name, wire.StreamPrefix(k.app)) {
+			reply.Names = append(reply.Names, name)
+		}
+	}
+	if err := list.Err(); err != nil {
+		return wire.StreamsReply{Error: unavailable(err)}
+	}
+	return reply
+}
+
 // Purge deletes the messages of a stream before a sequence.
 func (k *Keeper) Purge(ctx context.Context, req wire.StreamRequest) wire.StreamReply {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
