@@ -119,12 +119,15 @@ func (w *world) check(c *bus.Client) {
 // written reads what a source has, when its alarm has rung: every write that was answered, none twice.
 func (w *world) written(ctx context.Context, c *bus.Client, source string) []int {
 	w.t.Helper()
-	for {
+	for deadline := time.Now().Add(30 * time.Second); ; {
 		waiting, err := call(ctx, c, "Source/"+source, "waiting")
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		if string(waiting) != "0" { // even what was not answered may ring yet
+			if time.Now().After(deadline) {
+				w.t.Fatalf("the alarm of Source/%s does not ring: %s writes wait for it", source, waiting)
+			}
 			<-time.After(20 * time.Millisecond)
 			continue
 		}
@@ -160,15 +163,7 @@ func (w *world) checkSink(ctx context.Context, c *bus.Client, sink, source strin
 		// Each topic has an edge of its own, with a start of its own: of each the follower has the end.
 		missing := ""
 		for topic := range 2 {
-			of := func(list []int) (out []int) {
-				for _, k := range list {
-					if (k%3 == 0) == (topic == 0) {
-						out = append(out, k)
-					}
-				}
-				return out
-			}
-			has, all := of(seen), of(written)
+			has, all := ofTopic(seen, topic), ofTopic(written, topic)
 			if !slices.Equal(has, all[len(all)-len(has):]) {
 				missing = difference(has, all)
 			}
@@ -187,6 +182,16 @@ func (w *world) checkSink(ctx context.Context, c *bus.Client, sink, source strin
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
+}
+
+// ofTopic gives those of tock (0) or tick (1).
+func ofTopic(list []int, topic int) (out []int) {
+	for _, k := range list {
+		if (k%3 == 0) == (topic == 0) {
+			out = append(out, k)
+		}
+	}
+	return out
 }
 
 // difference shows where two lists part.
