@@ -28,13 +28,14 @@ type devCommand struct {
 	Proxies []string `env:"WEIR_TRUSTED_PROXIES" help:"Addresses or networks of proxies whose X-Forwarded-For is believed."`
 	Log     string   `default:"info" env:"WEIR_LOG" help:"debug, info, warn or error."`
 	settings.Limits
+	settings.Clients
 }
 
 func (c *devCommand) Run(p *process) error {
 	fail := func(err error) error { return exit{2, fmt.Errorf("weir dev: %w", err)} }
 	log, err := settings.Log(c.Log, os.Stderr, false)
 	if err == nil {
-		err = c.Limits.Check()
+		err = errors.Join(c.Limits.Check(), c.Clients.Check())
 	}
 	if err != nil {
 		return fail(err)
@@ -68,7 +69,7 @@ func (c *devCommand) Run(p *process) error {
 	}
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
-	s, err := standalone.Open(ctx, standalone.Config{App: a, Data: c.Data, Log: log, Listen: listen, Origins: c.Origins, Port: true, Explain: true,
+	s, err := standalone.Open(ctx, standalone.Config{App: a, Data: c.Data, Log: log, Listen: listen, Origins: c.Origins, Port: true, Explain: true, Clients: c.Clients,
 		Proxies: c.Proxies, Limits: hostd.LimitsOf(c.Limits)})
 	if err != nil {
 		return fail(errors.Join(err, listen.Close(), admin.Close()))

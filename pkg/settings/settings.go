@@ -29,6 +29,21 @@ type Limits struct {
 	HeapBytes     uint64        `name:"limit-heap-bytes" env:"WEIR_LIMIT_HEAP_BYTES" default:"0" help:"Heap of the process from which on the greediest call is cut off; 0: 70 % of the machine's memory." group:"limits"`
 }
 
+// Clients are what bounds a gateway's clients. Each is off at 0: a proxy before the gateway often does the same.
+type Clients struct {
+	Connections int   `name:"limit-address-connections" env:"WEIR_LIMIT_ADDRESS_CONNECTIONS" default:"0" help:"Websockets that one address may have open; 0: any number." group:"limits"`
+	Frames      int   `name:"limit-frames" env:"WEIR_LIMIT_FRAMES" default:"0" help:"Frames a second that one websocket may send, after as many at once; 0: any number." group:"limits"`
+	FrameBytes  int64 `name:"limit-frame-bytes" env:"WEIR_LIMIT_FRAME_BYTES" default:"0" help:"Bytes a second that one websocket may send, after as many at once (at least one frame of 256 KiB); 0: any number." group:"limits"`
+}
+
+// Check says which limit makes no sense.
+func (c Clients) Check() error {
+	if c.Connections < 0 || c.Frames < 0 || c.FrameBytes < 0 {
+		return fmt.Errorf("WEIR_LIMIT_ADDRESS_CONNECTIONS, WEIR_LIMIT_FRAMES and WEIR_LIMIT_FRAME_BYTES are positive, or 0 for no limit")
+	}
+	return nil
+}
+
 // Check says which limit makes no sense.
 func (l Limits) Check() error {
 	for name, bad := range map[string]bool{"CALL_TIME": l.CallTime <= 0, "INSTRUCTIONS": l.Instructions <= 0, "MAILBOX": l.Mailbox <= 0, "AWAKE": l.Awake <= 0,
@@ -44,7 +59,8 @@ func (l Limits) Check() error {
 var known = map[string]bool{"WEIR_NATS_URL": true, "WEIR_NATS_CREDS": true, "WEIR_APP": true, "WEIR_APP_NAME": true, "WEIR_DATA": true, "WEIR_LISTEN": true,
 	"WEIR_ADMIN": true, "WEIR_SECRETS_DIR": true, "WEIR_ORIGINS": true, "WEIR_TRUSTED_PROXIES": true, "WEIR_LOG": true, "WEIR_DURABILITY": true,
 	"WEIR_LIMIT_CALL_TIME": true, "WEIR_LIMIT_INSTRUCTIONS": true, "WEIR_LIMIT_MAILBOX": true, "WEIR_LIMIT_AWAKE": true, "WEIR_LIMIT_IDLE": true,
-	"WEIR_LIMIT_DATABASE_BYTES": true, "WEIR_LIMIT_LOG_BYTES": true, "WEIR_LIMIT_HEAP_BYTES": true}
+	"WEIR_LIMIT_DATABASE_BYTES": true, "WEIR_LIMIT_LOG_BYTES": true, "WEIR_LIMIT_HEAP_BYTES": true,
+	"WEIR_LIMIT_ADDRESS_CONNECTIONS": true, "WEIR_LIMIT_FRAMES": true, "WEIR_LIMIT_FRAME_BYTES": true}
 
 // CheckEnvironment refuses a WEIR_ variable that nothing reads: a misspelt one would be silently without effect.
 func CheckEnvironment(env []string) error {

@@ -19,6 +19,7 @@ import (
 	"weir/pkg/bus"
 	"weir/pkg/objectid"
 	"weir/pkg/obs"
+	"weir/pkg/settings"
 	"weir/services/gateway/gatewayd"
 	"weir/services/host/hostd"
 	"weir/services/router/routerd"
@@ -34,6 +35,7 @@ type Config struct {
 	Origins []string
 	Proxies []string
 	Explain bool // show failures to browsers: for development
+	Clients settings.Clients
 	Port    bool // let NATS listen on a loopback port, and tell the commands where in run.json
 	// Quiet, if it is set, is called before the embedded NATS stops. Stopped in the middle of traffic it may leave a
 	// goroutine of its file store behind, which a test would find.
@@ -96,7 +98,7 @@ func Open(ctx context.Context, c Config) (s *Standalone, err error) {
 	}
 	if c.Listen != nil {
 		if s.gateway, err = open(ctx, s, "gateway", func(nc *nats.Conn) (*gatewayd.Gateway, error) {
-			return gatewayd.Open(ctx, gatewayd.Config{App: c.App, NATS: nc, Log: c.Log.With("service", "gateway"), Origins: c.Origins, Proxies: c.Proxies, Metrics: s.metrics, Explain: c.Explain})
+			return gatewayd.Open(ctx, gatewayd.Config{App: c.App, NATS: nc, Log: c.Log.With("service", "gateway"), Origins: c.Origins, Proxies: c.Proxies, Metrics: s.metrics, Explain: c.Explain, Clients: c.Clients})
 		}); err != nil {
 			return s, err
 		}

@@ -19,6 +19,7 @@ import (
 	"weir/pkg/app"
 	"weir/pkg/lualib"
 	"weir/pkg/objectid"
+	"weir/pkg/settings"
 	"weir/pkg/wire"
 	"weir/services/host/hostd"
 	"weir/services/standalone"
@@ -33,6 +34,8 @@ type System struct {
 	listen *Pipe
 	// Barrier is given to systems that are started from now on.
 	Barrier func(id objectid.ID, sync func() error) error
+	// Clients likewise.
+	Clients settings.Clients
 	App     *app.App
 	*standalone.Standalone
 	cancel context.CancelFunc
@@ -103,7 +106,7 @@ func (s *System) start() {
 	s.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	s.listen = NewPipe()
-	sys, err := standalone.Open(ctx, standalone.Config{App: s.App, Listen: s.listen, Data: s.data, Log: s.Log, Limits: s.limits, Barrier: s.Barrier, Quiet: func() { time.Sleep(time.Second) }})
+	sys, err := standalone.Open(ctx, standalone.Config{App: s.App, Listen: s.listen, Data: s.data, Log: s.Log, Limits: s.limits, Barrier: s.Barrier, Clients: s.Clients, Quiet: func() { time.Sleep(time.Second) }})
 	if err != nil {
 		cancel()
 		s.t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 	"weir/pkg/bus"
 	"weir/pkg/objectid"
 	"weir/pkg/obs"
+	"weir/pkg/settings"
 	"weir/services/gateway/internal/fanout"
 	"weir/services/gateway/internal/fetch"
 	"weir/services/gateway/internal/pool"
@@ -37,6 +38,7 @@ type Config struct {
 	VMs     int          // handlers that run at once; default 64
 	Metrics *obs.Metrics // nil: none
 	Explain bool         // show failures to browsers: for development
+	Clients settings.Clients
 }
 
 // Gateway is a running gateway service.
@@ -51,6 +53,9 @@ type Gateway struct {
 	buckets  buckets
 	upgrader websocket.Upgrader
 	once     sync.Once
+
+	remote    func(*http.Request) string
+	addresses addresses
 
 	mu      sync.Mutex // guards what follows
 	sockets map[*socket.Socket]bool
@@ -89,6 +94,7 @@ func Open(_ context.Context, c Config) (*Gateway, error) {
 		Error: func(w http.ResponseWriter, _ *http.Request, status int, reason error) {
 			http.Error(w, reason.Error(), status)
 		}}
+	g.remote = trusted.remote
 	g.server = &http.Server{Handler: g, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 120 * time.Second, MaxHeaderBytes: 64 << 10,
 		ErrorLog: slog.NewLogLogger(c.Log.Handler(), slog.LevelDebug)}
 	if c.Metrics != nil {
@@ -146,14 +152,22 @@ func (g *Gateway) upgrade(w http.ResponseWriter, r *http.Request, u *fetch.Upgra
 	}
 	g.running.Add(1)
 	g.mu.Unlock()
+	leave, ok := g.addresses.enter(g.remote(r), g.c.Clients.Connections)
+	if !ok {
+		g.running.Done()
+		w.Header().Set("Retry-After", "10")
+		http.Error(w, "too many connections from this address", http.StatusTooManyRequests)
+		return
+	}
 	ws, err := socket.Upgrade(&g.upgrader, w, r)
 	if err != nil {
+		leave()
 		g.running.Done()
 		g.c.Log.Debug("a websocket was refused", "error", err)
 		return
 	}
-	s := socket.New(socket.Config{App: g.c.App, Pool: g.pool, Fanout: g.fanout, Caller: g.caller, Buckets: g.buckets, Log: g.c.Log, Explain: g.c.Explain, Overflowed: g.overflowed},
-		u.Program, u.Identity, u.Seed, ws, g.gone)
+	s := socket.New(socket.Config{App: g.c.App, Pool: g.pool, Fanout: g.fanout, Caller: g.caller, Buckets: g.buckets, Log: g.c.Log, Explain: g.c.Explain, Frames: g.c.Clients.Frames, FrameBytes: g.c.Clients.FrameBytes, Overflowed: g.overflowed},
+		u.Program, u.Identity, u.Seed, ws, func(s *socket.Socket) { leave(); g.gone(s) })
 	g.mu.Lock()
 	g.sockets[s] = true
 	if g.closing {

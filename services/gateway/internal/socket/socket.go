@@ -41,6 +41,7 @@ const (
 	closeUnreadable = websocket.CloseUnsupportedData
 	closeBadJSON    = websocket.CloseInvalidFramePayloadData
 	closeFailed     = websocket.CloseInternalServerErr
+	closePolicy     = websocket.ClosePolicyViolation
 	closeRestart    = websocket.CloseServiceRestart
 	closeOverflow   = websocket.CloseTryAgainLater
 )
@@ -53,7 +54,10 @@ type Config struct {
 	Caller  app.Caller
 	Buckets app.Buckets
 	Log     *slog.Logger
-	Explain bool // tell the peer what failed: for development
+	// What a peer may send in a second, after as much at once; 0: anything.
+	Frames     int
+	FrameBytes int64
+	Explain    bool // tell the peer what failed: for development
 	// Overflowed is told of a socket that is closed for what it could not take.
 	Overflowed func()
 }
@@ -133,6 +137,7 @@ func (s *Socket) Run() {
 		s.push(item{handler: "open"})
 	}
 	s.ping()
+	pace := s.newPace()
 	if s.program.Handlers["timer"] {
 		s.tick(time.Now(), 1)
 	}
@@ -143,6 +148,10 @@ func (s *Socket) Run() {
 			break
 		}
 		alive()
+		if !pace.allows(len(data)) {
+			s.end(ending{By: "overflow", Code: closePolicy, Reason: "more frames than this gateway allows: send fewer"})
+			continue
+		}
 		if kind != websocket.TextMessage {
 			s.end(ending{By: "error", Code: closeUnreadable, Reason: "frames are JSON text, not binary"})
 			continue
