@@ -2,7 +2,7 @@
 GO ?= go
 BIN := bin
 
-.PHONY: help build run test check bench fuzz
+.PHONY: help build run test check bench faults mutants fuzz
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -28,6 +28,12 @@ check: ## gofmt, vet, staticcheck and the linters of .golangci.yml
 bench: ## figures, each beside its limit, and centrifuge's
 	$(GO) test -run '^$$' -bench . -benchtime 3s ./services/host/bench ./services/gateway/bench
 	cd test/compare/centrifuge && $(GO) test -run '^$$' -bench . -benchtime 3s .
+
+faults: ## kill, break and overload everything, for up to an hour; one line for each fault and what was checked
+	@scripts/faults
+
+mutants: ## apply each deliberate bug of test/mutants and run the tests that must notice it
+	@scripts/mutants
 
 fuzz: ## every fuzz target for a short while
 	@for p in $$($(GO) list ./...); do for f in $$($(GO) test -list '^Fuzz' $$p | grep ^Fuzz); do \

@@ -25,6 +25,7 @@ type order struct {
 	Addr, Path string
 	Count      int
 	Hello      string // a text frame that each socket sends first; empty for none
+	Deaf       bool   // never read
 	Counter    string // the file that both processes map
 }
 
@@ -57,6 +58,17 @@ type Clients struct{ c *counts }
 // Open opens n websockets to ws://addr+path. Each sends hello first, if it is not empty.
 func Open(t testing.TB, addr, path string, n int, hello string) *Clients {
 	t.Helper()
+	return open(t, order{Addr: addr, Path: path, Count: n, Hello: hello})
+}
+
+// OpenDeaf opens n websockets that never read.
+func OpenDeaf(t testing.TB, addr, path string, n int) {
+	t.Helper()
+	open(t, order{Addr: addr, Path: path, Count: n, Deaf: true})
+}
+
+func open(t testing.TB, o order) *Clients {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "counter")
 	if err := os.WriteFile(file, make([]byte, os.Getpagesize()), 0o600); err != nil {
 		t.Fatal(err)
@@ -65,7 +77,8 @@ func Open(t testing.TB, addr, path string, n int, hello string) *Clients {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(order{addr, path, n, hello, file})
+	o.Counter = file
+	text, err := json.Marshal(o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,6 +30,9 @@ func serve(o order) error {
 		}
 		counted.bytes.Add(int64(len(early)))
 		counted.marks.Add(int64(bytes.Count(early, []byte{Mark})))
+		if o.Deaf {
+			continue
+		}
 		if err := unix.EpollCtl(poll, unix.EPOLL_CTL_ADD, fd, &unix.EpollEvent{Events: unix.EPOLLIN, Fd: int32(fd)}); err != nil {
 			return err
 		}

@@ -37,7 +37,8 @@ const benchApp = `
 local User = objects "User"
 local P = object "P" {
     publishes = { e = "public" },
-    say = function(state, n) state:publish("e", { n = n, text = "#an event of a usual size, some hundred bytes" }) end,
+    watchers = function(state) return #state:followers("e") end,
+    say = function(state, n, more) state:publish("e", { n = n, more = more, text = "#an event of a usual size, some hundred bytes" }) end,
 }
 object "User" {}
 local Ws = connection "Ws" {
