@@ -2,13 +2,16 @@ package system
 
 import (
 	"context"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"golang.org/x/tools/txtar"
 
+	"weir/pkg/wire"
 	"weir/services/host/hostd"
 	"weir/test/testkit"
 )
@@ -91,6 +94,71 @@ func TestGap(t *testing.T) {
 		time.Sleep(90 * time.Second)
 		if got := s.MustCall("F/f", "got"); got != "[1,2,3,4]" {
 			t.Errorf("a lost tail: %s", got)
+		}
+	})
+}
+
+// The stream's sequence is the log's: if it is not, because somebody published into the stream, the publisher notices
+// at its next event and makes a new one.
+// spec: DLV-12
+func TestStreamSequence(t *testing.T) {
+	testkit.Bubble(t, txtar.Parse([]byte(gapApp)), hostd.Limits{}, func(t *testing.T, s *testkit.System) {
+		nc, err := s.Standalone.Connect("operator")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer nc.Close()
+		js, err := jetstream.New(nc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx := context.Background()
+		s.MustCall("F/f", "watch")
+		s.MustCall("P/p", "say", `1`)
+		time.Sleep(time.Second)
+		for name := range js.StreamNames(ctx).Name() {
+			if st, err := js.Stream(ctx, name); err == nil && strings.HasPrefix(name, "WEIR_") {
+				subject := strings.TrimSuffix(st.CachedInfo().Config.Subjects[0], "*") + "e"
+				if _, err := js.Publish(ctx, subject, []byte("no event of ours")); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		for n := range 5 {
+			s.MustCall("P/p", "say", strconv.Itoa(n+2))
+		}
+		time.Sleep(500 * time.Millisecond)
+		messages := 0
+		for name := range js.StreamNames(ctx).Name() {
+			if !strings.HasPrefix(name, "WEIR_") {
+				continue
+			}
+			st, err := js.Stream(ctx, name)
+			if err != nil {
+				continue // it went meanwhile
+			}
+			state := st.CachedInfo().State
+			for seq := state.FirstSeq; seq <= state.LastSeq; seq++ {
+				m, err := st.GetMsg(ctx, seq)
+				if err != nil {
+					continue
+				}
+				e, err := wire.GetEvent(&nats.Msg{Subject: m.Subject, Header: m.Header, Data: m.Data})
+				if err != nil {
+					continue // the operator's
+				}
+				if e.Seq != seq {
+					t.Errorf("%s has event %d as its message %d: %v", name, e.Seq, seq, err)
+				}
+				messages++
+			}
+		}
+		if messages == 0 {
+			t.Error("no stream has a message")
+		}
+		time.Sleep(2 * time.Minute)
+		if got := s.MustCall("F/f", "got"); got != "[1,2,3,4,5,6]" {
+			t.Errorf("the follower has %s", got)
 		}
 	})
 }

@@ -36,18 +36,20 @@ const benchApp = `
 -- main.lua --
 local User = objects "User"
 local P = object "P" {
-    publishes = { e = "public" },
+    publishes = { e = "public", big = "public" },
     watchers = function(state) return #state:followers("e") end,
-    say = function(state, n, more) state:publish("e", { n = n, more = more, text = "#an event of a usual size, some hundred bytes" }) end,
+    load = function(state) state:publish("big", ("x"):rep(32768)) end,
+    say = function(state, n) state:publish("e", { n = n, text = "#an event of a usual size, some hundred bytes" }) end,
 }
 object "User" {}
 local Ws = connection "Ws" {
     open = function(conn) conn:follow(P("p"), "e") conn:send("open") end,
     event = "forward",
 }
+local Loaded = connection "Loaded" { open = function(conn) conn:follow(P("p"), "e") conn:follow(P("p"), "big") end, event = "forward" }
 local Idle = connection "Idle" { event = "forward" }
 on "fetch" (function(request)
-    return request:upgrade(request.path == "/idle" and Idle or Ws, nil, User("u"))
+    return request:upgrade(request.path == "/idle" and Idle or request.path == "/loaded" and Loaded or Ws, nil, User("u"))
 end)
 `
 
