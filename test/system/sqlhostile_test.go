@@ -7,6 +7,7 @@ import (
 	"os"
 	"regexp"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +42,7 @@ object "T" {
     query = function(state, text) return state.sql:query(text) end,
     caught = function(state, text) while true do pcall(function() state.sql:query(text) end) end end,
     insert = function(state, text) state.sql:exec(text) return "kept" end,
+    texts = function(state, k) for i = 1, 30 do state.sql:query("SELECT 1 AS a /* " .. k .. " " .. i .. ("x"):rep(900000) .. "*/") end end,
     count = function(state) return state.sql:query_one("SELECT count(*) AS n, total(a) AS s FROM t"), state.store:get("k") end,
     many = function(state, n) local p = {} for i = 1, n do p[i] = i end return #state.sql:query("SELECT " .. ("?,"):rep(n - 1) .. "?", p) end,
     wide = function(state, what, n)
@@ -264,6 +266,25 @@ func TestSQLMemory(t *testing.T) {
 			if out, err := s.Call("T/a", "count"); err != nil {
 				t.Fatalf("after %s: %s %v", name, out, err)
 			}
+		}
+	})
+}
+
+// What awake objects keep of long statements that all differ is bounded over the process: these are 540 MB of text.
+// spec: BOX-3
+func TestSQLTexts(t *testing.T) {
+	testkit.Bubble(t, txtar.Parse([]byte(sqlApp)), hostd.Limits{}, func(t *testing.T, s *testkit.System) {
+		s.MustCall("T/0", "count")
+		peak(t)
+		before := peak(t)
+		for i := range 20 {
+			s.MustCall(fmt.Sprintf("T/%d", i/2), "texts", fmt.Sprint(i))
+		}
+		runtime.GC()
+		debug.FreeOSMemory()
+		peak(t)
+		if after := peak(t); after-before > 256 {
+			t.Errorf("%d MiB more are held than before", after-before)
 		}
 	})
 }
