@@ -54,8 +54,14 @@ end)
 // real starts the system in real time, on a real port.
 func real(t *testing.T, limits hostd.Limits) (s *standalone.Standalone, addr string) {
 	t.Helper()
+	return realOf(t, realApp, limits)
+}
+
+// realOf is real with another app.
+func realOf(t *testing.T, files string, limits hostd.Limits) (s *standalone.Standalone, addr string) {
+	t.Helper()
 	dir := t.TempDir()
-	testkit.WriteApp(t, filepath.Join(dir, "app"), txtar.Parse([]byte(realApp)))
+	testkit.WriteApp(t, filepath.Join(dir, "app"), txtar.Parse([]byte(files)))
 	log := testkit.Logger(t)
 	a, err := app.Load(filepath.Join(dir, "app"), app.Options{Library: lualib.Open(log)})
 	if err != nil {
