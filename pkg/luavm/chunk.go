@@ -45,7 +45,11 @@ func Compile(name string, src []byte) (c *Chunk, err error) {
 	if err != nil {
 		var ce *lua.CompileError
 		if errors.As(err, &ce) {
-			return nil, &SyntaxError{File: name, Line: ce.Line, Msg: ce.Message}
+			line := ce.Line
+			if line < 1 { // gopher-lua does not say where there were too many
+				line = max(1, lineOfLocal(own, new(int)))
+			}
+			return nil, &SyntaxError{File: name, Line: line, Msg: ce.Message}
 		}
 		return nil, &SyntaxError{File: name, Line: 1, Msg: err.Error()}
 	}
@@ -73,4 +77,41 @@ func parseFile(name string, src []byte) ([]ast.Stmt, error) {
 		msg += " near '" + near + "'"
 	}
 	return nil, &SyntaxError{File: name, Line: line, Msg: msg}
+}
+
+// maxLocals is how many local variables a function may have at once.
+const maxLocals = 200
+
+// lineOfLocal is the line of a function's local variable that is one too many, 0 if there is none: of the chunk's own
+// statements and their blocks. n is how many there are before.
+func lineOfLocal(stmts []ast.Stmt, n *int) int {
+	before := *n
+	defer func() { *n = before }()
+	for _, s := range stmts {
+		var blocks [][]ast.Stmt
+		switch s := s.(type) {
+		case *ast.LocalAssignStmt:
+			if *n += len(s.Names); *n > maxLocals {
+				return s.Line()
+			}
+		case *ast.DoBlockStmt:
+			blocks = [][]ast.Stmt{s.Stmts}
+		case *ast.WhileStmt:
+			blocks = [][]ast.Stmt{s.Stmts}
+		case *ast.RepeatStmt:
+			blocks = [][]ast.Stmt{s.Stmts}
+		case *ast.IfStmt:
+			blocks = [][]ast.Stmt{s.Then, s.Else}
+		case *ast.NumberForStmt:
+			blocks = [][]ast.Stmt{s.Stmts}
+		case *ast.GenericForStmt:
+			blocks = [][]ast.Stmt{s.Stmts}
+		}
+		for _, b := range blocks {
+			if line := lineOfLocal(b, n); line > 0 {
+				return line
+			}
+		}
+	}
+	return 0
 }

@@ -61,6 +61,9 @@ func (f *Files) Serve(w http.ResponseWriter, r *http.Request) bool {
 			return false // hidden files are not served
 		}
 	}
+	if info, err := f.root.Stat(name); err != nil || !info.Mode().IsRegular() {
+		return false // to open a pipe would wait for its other end
+	}
 	file, err := f.root.Open(name)
 	if err != nil {
 		return false

@@ -89,7 +89,7 @@ func (a *activation) transact(ctx context.Context, chain []string, do func(t *tu
 	a.migrated = a.migrated && !errors.Is(err, wire.MigrationFailed)
 	a.dropVM()
 	a.hear(t, false)
-	return wire.AsError(err)
+	return wire.AsError(objectdb.Cut(err))
 }
 
 // prepare brings the object up to what the app expects: its migrations, and init once ever.

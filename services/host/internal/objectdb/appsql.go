@@ -142,6 +142,7 @@ func (db *DB) appError(err error) error {
 	if err == nil {
 		return nil
 	}
+	err = Cut(err)
 	var coded *wire.Error
 	if errors.As(err, &coded) {
 		return err
@@ -153,8 +154,6 @@ func (db *DB) appError(err error) error {
 	switch sqlite.ErrCode(err).ToPrimary() {
 	case sqlite.ResultFull:
 		return wire.Errorf(wire.DatabaseFull, "%s holds %d MiB: delete something, or raise WEIR_LIMIT_DATABASE_BYTES", db.id, db.o.MaxBytes>>20)
-	case sqlite.ResultInterrupt:
-		return wire.Errorf(wire.Timeout, "the statement was interrupted at the call's deadline")
 	case sqlite.ResultCorrupt, sqlite.ResultNotADB:
 		return wire.Errorf(wire.Corrupt, "the file of %s is damaged: %v", db.id, err)
 	case sqlite.ResultIOErr, sqlite.ResultCantOpen, sqlite.ResultReadOnly:

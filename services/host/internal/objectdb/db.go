@@ -93,7 +93,7 @@ func Open(path string, id objectid.ID, o Options) (db *DB, err error) {
 		}
 	}()
 	for _, pragma := range []string{"locking_mode=EXCLUSIVE", "journal_mode=WAL", "synchronous=NORMAL", "wal_autocheckpoint=0",
-		"foreign_keys=ON", "trusted_schema=OFF", "cache_size=-512", "temp_store=MEMORY", "mmap_size=0"} {
+		"foreign_keys=ON", "trusted_schema=OFF", "cache_size=-512", "temp_store=FILE", "mmap_size=0"} {
 		if err = db.exec("PRAGMA " + pragma); err != nil {
 			return nil, db.broken("open", err)
 		}
@@ -129,6 +129,11 @@ func (db *DB) New() bool { return db.isNew }
 // broken wraps what keeps a file from being used.
 func (db *DB) broken(what string, err error) error {
 	code := wire.Internal
+	err = Cut(err)
+	var coded *wire.Error
+	if errors.As(err, &coded) {
+		return fmt.Errorf("objectdb: %s %s: %w", what, db.id, coded)
+	}
 	switch sqlite.ErrCode(err).ToPrimary() {
 	case sqlite.ResultCorrupt, sqlite.ResultNotADB:
 		code = wire.Corrupt

@@ -2,6 +2,8 @@ package objectdb
 
 import (
 	"fmt"
+	"strings"
+	"weir/pkg/wire"
 
 	"zombiezen.com/go/sqlite"
 )
@@ -10,15 +12,23 @@ import (
 func (db *DB) exec(sql string) error {
 	s, _, err := db.conn.PrepareTransient(sql)
 	if err != nil {
-		return err
+		return Cut(err)
 	}
 	defer s.Finalize()
 	for {
 		more, err := s.Step()
 		if err != nil || !more {
-			return err
+			return Cut(err)
 		}
 	}
+}
+
+// Cut gives a statement's error that the call's deadline interrupted its code.
+func Cut(err error) error {
+	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultInterrupt || err != nil && strings.HasSuffix(err.Error(), "interrupted") {
+		return wire.Errorf(wire.Timeout, "the statement was interrupted at the call's deadline")
+	}
+	return err
 }
 
 // stmt gives a platform's statement, prepared once.
@@ -28,7 +38,7 @@ func (db *DB) stmt(sql string) (*sqlite.Stmt, error) {
 	}
 	s, _, err := db.conn.PrepareTransient(sql)
 	if err != nil {
-		return nil, err
+		return nil, Cut(err)
 	}
 	db.stmts[sql] = s
 	return s, nil
@@ -68,7 +78,7 @@ func (db *DB) query(sql string, row func(*sqlite.Stmt) error, args ...any) error
 		more, err := s.Step()
 		if err != nil {
 			_ = s.Reset()
-			return err
+			return Cut(err)
 		}
 		if !more {
 			return s.Reset()

@@ -9,13 +9,17 @@ import (
 	"weir/pkg/wire"
 )
 
-// maxStatements of the app are kept prepared per object; the least recently used goes first.
-const maxStatements = 32
+// What of the app's statements is kept prepared per object; the least recently used goes first.
+const (
+	maxStatements = 32
+	maxTextBytes  = 256 << 10 // of their texts: a prepared statement costs several times that
+)
 
 // appStatements keeps the app's prepared statements.
 type appStatements struct {
 	byText map[string]*list.Element
 	order  *list.List // of *appStatement, the most recent first
+	bytes  int        // of the texts
 }
 
 // appStatement is one of them, with what the guard saw when it was prepared.
@@ -27,7 +31,7 @@ type appStatement struct {
 }
 
 func newAppStatements() appStatements {
-	return appStatements{map[string]*list.Element{}, list.New()}
+	return appStatements{byText: map[string]*list.Element{}, order: list.New()}
 }
 
 func (a *appStatements) clear() {
@@ -73,13 +77,15 @@ func (db *DB) prepare(sql string) (*appStatement, error) {
 		_ = stmt.Finalize()
 		return nil, wire.Errorf(wire.BadSQL, "more than one statement: give them to exec one by one; the second is %s", short(rest))
 	}
-	for db.app.order.Len() >= maxStatements {
+	db.app.byText[sql] = db.app.order.PushFront(stmt)
+	db.app.bytes += len(sql)
+	for db.app.order.Len() > maxStatements || db.app.bytes > maxTextBytes && db.app.order.Len() > 1 {
 		last := db.app.order.Back()
 		old := db.app.order.Remove(last).(*appStatement)
 		delete(db.app.byText, old.sql)
+		db.app.bytes -= len(old.sql)
 		_ = old.Finalize()
 	}
-	db.app.byText[sql] = db.app.order.PushFront(stmt)
 	return stmt, nil
 }
 
