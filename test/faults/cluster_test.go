@@ -2,6 +2,7 @@ package faults
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"io"
@@ -21,6 +22,7 @@ import (
 	"golang.org/x/tools/txtar"
 
 	"weir/pkg/bus"
+	"weir/services/standalone"
 	"weir/test/testkit"
 )
 
@@ -246,6 +248,19 @@ func (c *cluster) ready(names ...string) {
 	}
 }
 
+// lives fails the test if the process with the objects has ended.
+func (c *cluster) lives() {
+	c.t.Helper()
+	for _, name := range []string{"host", "dev"} {
+		if c.procs[name] == nil {
+			continue
+		}
+		if status, body := c.get(name, "/healthz"); status != http.StatusOK {
+			c.t.Fatalf("%s ended by itself: %d %s", name, status, body)
+		}
+	}
+}
+
 // asleep waits until no object is awake.
 func (c *cluster) asleep() {
 	c.t.Helper()
@@ -268,6 +283,20 @@ func (c *cluster) connect() *nats.Conn {
 	}
 	c.t.Cleanup(nc.Close)
 	return nc
+}
+
+// runFile tells where the message server of "dev" listens.
+func (c *cluster) runFile() {
+	c.t.Helper()
+	text, err := os.ReadFile(filepath.Join(c.data, "run.json"))
+	var f standalone.RunFile
+	if err == nil {
+		err = json.Unmarshal(text, &f)
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.nats = f.Token + "@" + strings.TrimPrefix(f.NATS, "nats://")
 }
 
 func (c *cluster) client() *bus.Client { return bus.NewClient(c.connect(), "app") }
