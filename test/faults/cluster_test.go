@@ -85,7 +85,7 @@ func newCluster(t *testing.T) *cluster {
 			c.kill(name)
 		}
 		if t.Failed() {
-			for _, name := range []string{"nats", "host", "router", "gateway", "dev"} {
+			for _, name := range []string{"host", "router", "gateway", "dev"} {
 				if text := c.log(name); text != "" {
 					t.Logf("the end of the log of %s:\n%s", name, text[max(0, len(text)-2500):])
 				}
