@@ -173,8 +173,15 @@ func (c *cluster) log(name string) string {
 }
 
 func (c *cluster) kill(name string) {
-	_ = c.procs[name].Process.Kill()
-	_ = c.procs[name].Wait()
+	p := c.procs[name]
+	_ = p.Process.Kill()
+	_ = p.Wait()
+	until(c.t, 10*time.Second, name+" has ended", func() string { // somebody else may have waited for it
+		if p.Process.Signal(syscall.Signal(0)) == nil {
+			return "it lives"
+		}
+		return ""
+	})
 	delete(c.procs, name)
 }
 
@@ -191,38 +198,33 @@ func (c *cluster) stop(names ...string) {
 	}
 }
 
-// refused starts what must end by itself with status 2, and gives what it said; ok is false if it became ready.
-func (c *cluster) refused(name string) (text string, ok bool) {
+// tries starts a process until it is ready or ends by itself.
+func (c *cluster) tries(name string) (text string, refused bool) {
 	c.t.Helper()
 	before := len(c.log(name))
 	c.start(name)
-	cmd := c.procs[name]
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	deadline := time.After(20 * time.Second)
-	for {
+	ended, process := make(chan *os.ProcessState, 1), c.procs[name].Process
+	go func() { s, _ := process.Wait(); ended <- s }()
+	var state *os.ProcessState
+	until(c.t, 30*time.Second, name+" is ready or ends", func() string {
 		select {
-		case <-ended:
-			delete(c.procs, name)
-			if code := cmd.ProcessState.ExitCode(); code != 2 {
-				c.t.Errorf("%s ended with status %d, not 2", name, code)
-			}
-			return c.log(name)[before:], true
-		case <-deadline:
-			c.t.Errorf("%s neither serves nor ends", name)
-			_ = cmd.Process.Kill()
-			<-ended
-			delete(c.procs, name)
-			return c.log(name)[before:], false
-		case <-time.After(20 * time.Millisecond):
-			if status, _ := c.get(name, "/readyz"); status == http.StatusOK {
-				_ = cmd.Process.Kill()
-				<-ended
-				delete(c.procs, name)
-				return c.log(name)[before:], false
-			}
+		case state = <-ended:
+			refused = true
+			return ""
+		default:
+		}
+		if status, body := c.get(name, "/readyz"); status != 200 {
+			return body
+		}
+		return ""
+	})
+	if refused {
+		delete(c.procs, name)
+		if status := state.ExitCode(); status != 2 {
+			c.t.Errorf("%s ended with status %d, not 2", name, status)
 		}
 	}
+	return c.log(name)[before:], refused
 }
 
 func (c *cluster) get(name, path string) (int, string) {

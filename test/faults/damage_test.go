@@ -9,16 +9,18 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"weir/pkg/objectid"
 )
 
 // file finds an object's file.
 func (c *cluster) file(class, name string) string {
 	c.t.Helper()
-	found, _ := filepath.Glob(filepath.Join(c.data, "objects", class, "*", name+".db"))
-	if len(found) != 1 {
-		c.t.Fatalf("the file of %s/%s: %v", class, name, found)
+	path := filepath.Join(c.data, "objects", objectid.ID{Class: class, Name: name}.File())
+	if _, err := os.Stat(path); err != nil {
+		c.t.Fatal(err)
 	}
-	return found[0]
+	return path
 }
 
 func read(t *testing.T, path string) []byte {
@@ -180,6 +182,7 @@ func TestDamagedWAL(t *testing.T) {
 		what   string
 		damage func(b []byte)
 	}{
+		{"nothing", func([]byte) {}},
 		{"its header", func(b []byte) { copy(b, bytes.Repeat([]byte{0xa5}, 32)) }},
 		{"a frame in the middle", func(b []byte) { copy(b[len(b)/2:], bytes.Repeat([]byte{0xa5}, 200)) }},
 	} {
@@ -199,7 +202,7 @@ func TestDamagedWAL(t *testing.T) {
 			write(t, path, wal)
 			c.start("host")
 			c.ready("host")
-			out, err := ask(client, "Source/s0", "weight")
+			out, err := ask(c.client(), "Source/s0", "weight")
 			switch {
 			case err == nil && out == `{"bytes":24000,"n":40}`:
 			case err != nil && strings.HasPrefix(err.Error(), "corrupt: "):

@@ -189,7 +189,7 @@ func TestReadOnly(t *testing.T) {
 	if err := unix.Mount("", c.data, "", unix.MS_REMOUNT|unix.MS_RDONLY, ""); err != nil {
 		t.Fatal(err)
 	}
-	if text, ok := c.refused("host"); !ok || !strings.Contains(text, "data folder") || !strings.Contains(text, "read-only") {
+	if text, refused := c.tries("host"); !refused || !strings.Contains(text, "data folder") || !strings.Contains(text, "read-only") {
 		t.Errorf("the start on a read-only folder: %s", text)
 	} else {
 		t.Logf("the start is refused: %s", strings.TrimSpace(text))
