@@ -26,6 +26,7 @@ func TestWakeList(t *testing.T) {
 		{"missing", func(t *testing.T, path string) { os.Remove(path) }},
 	} {
 		t.Run(d.what, func(t *testing.T) {
+			t.Parallel() // most of it is waiting
 			c := newCluster(t)
 			c.begin()
 			client := c.client()

@@ -40,14 +40,18 @@ func TestLinks(t *testing.T) {
 			l.more(30)
 
 			before := link.cut.Load()
-			for i := range cuts {
+			n := cuts
+			if name == "router" && !*long {
+				n = 1 // each needs follows, which its lost answers hold up
+			}
+			for i := range n {
 				link.breaks.Store(1)
 				until(t, 30*time.Second, "a message of "+name+" is cut", func() string {
-					if n := int(link.cut.Load() - before); n <= i {
+					if has := int(link.cut.Load() - before); has <= i {
 						if name == "router" { // it has work only when somebody follows
 							l.follow(fmt.Sprintf("cut%d-%d", round, i))
 						}
-						return fmt.Sprint(n)
+						return fmt.Sprint(has)
 					}
 					return ""
 				})
