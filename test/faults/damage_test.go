@@ -92,6 +92,7 @@ func TestDamagedFile(t *testing.T) {
 				os.Remove(path + "-wal")
 				write(t, path, good)
 				c.start("host")
+				c.ready("host")
 			})
 			bad := d.damage(good)
 			write(t, path, bad)
