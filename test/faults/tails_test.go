@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"os"
 	"runtime"
 	"testing"
 	"time"
@@ -31,12 +32,12 @@ func TestTail(t *testing.T) {
 			each(t, js, func(s jetstream.Stream) error { return js.DeleteStream(t.Context(), s.CachedInfo().Config.Name) })
 		}},
 		{"the memory of the message server", func(t *testing.T, s *testkit.System, _ jetstream.JetStream) {
-			if err := s.RestartNATS(false); err != nil {
+			if err := s.RestartNATS(nil); err != nil {
 				t.Fatal(err)
 			}
 		}},
 		{"the store of the message server", func(t *testing.T, s *testkit.System, _ jetstream.JetStream) {
-			if err := s.RestartNATS(true); err != nil {
+			if err := s.RestartNATS(os.RemoveAll); err != nil {
 				t.Fatal(err)
 			}
 		}},

@@ -84,6 +84,9 @@ func Open(ctx context.Context, c Config) (*Host, error) {
 		return nil, fmt.Errorf("hostd: %w", err)
 	}
 	h.wake = list
+	if err := findWork(list, filepath.Join(c.Folder.Dir, "objects"), c.Log); err != nil {
+		return nil, errors.Join(fmt.Errorf("hostd: %w", err), list.Close(false))
+	}
 	if err := placement.ClaimUntil(ctx, h.js, c.App.Name, h.record(), c.Log); err != nil {
 		return nil, errors.Join(fmt.Errorf("hostd: %w", err), list.Close(false))
 	}

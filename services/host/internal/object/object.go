@@ -149,6 +149,9 @@ func (o *Object) leave() bool {
 func (o *Object) take(it item) {
 	o.dropBroken()
 	err := o.wake()
+	if err != nil {
+		o.r.c.Log.Error("an object cannot be opened", "object", o.id.String(), "error", err)
+	}
 	it.run(o, o.a, err)
 	o.mu.Lock()
 	o.last, o.used = time.Now(), o.r.turns.Add(1)

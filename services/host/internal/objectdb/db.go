@@ -87,9 +87,10 @@ func Open(path string, id objectid.ID, o Options) (db *DB, err error) {
 	if db.conn, err = sqlite.OpenConn(path, flags); err != nil {
 		return nil, db.broken("open", err)
 	}
+	opened := db
 	defer func() {
 		if err != nil {
-			_ = db.Close()
+			_ = opened.Close()
 		}
 	}()
 	for _, pragma := range []string{"locking_mode=EXCLUSIVE", "journal_mode=WAL", "synchronous=NORMAL", "wal_autocheckpoint=0",

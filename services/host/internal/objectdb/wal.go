@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"weir/pkg/wire"
 
 	"golang.org/x/sys/unix"
 )
@@ -29,7 +30,11 @@ func (w *walFile) prepareFolders(path string) error {
 		w.dirs = append(w.dirs, filepath.Dir(dir), filepath.Dir(filepath.Dir(dir)))
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("objectdb: %w", err)
+		var at *os.PathError
+		if errors.As(err, &at) {
+			err = at.Err // not where
+		}
+		return fmt.Errorf("objectdb: %w", wire.Errorf(wire.Unavailable, "the object's folder cannot be made: %v", err))
 	}
 	return nil
 }

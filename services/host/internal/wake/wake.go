@@ -36,7 +36,11 @@ type List struct {
 
 	syncing sync.Mutex // one sync at a time; held over it
 	wal     *os.File
+	fresh   bool
 }
+
+// Fresh says that Open has made the list: what objects have to do must be read from their files.
+func (l *List) Fresh() bool { return l.fresh }
 
 // Open opens the list. clean says whether the process that used it before had closed it.
 func Open(path string) (l *List, clean bool, err error) {
@@ -44,11 +48,24 @@ func Open(path string) (l *List, clean bool, err error) {
 	if l.conn, err = sqlite.OpenConn(path, sqlite.OpenReadWrite|sqlite.OpenCreate); err != nil {
 		return nil, false, fmt.Errorf("wake: open %s: %w", path, err)
 	}
+	conn := l.conn
 	defer func() {
 		if err != nil {
-			_ = l.conn.Close()
+			_ = conn.Close()
+			err = fmt.Errorf("%w (if the file is damaged, move it away with its -wal: the list is made again from the objects' files)", err)
 		}
 	}()
+	tables, sound := 0, ""
+	if err = l.exec("SELECT count(*) FROM sqlite_schema WHERE name = 'wake'", func(s *sqlite.Stmt) { tables = s.ColumnInt(0) }); err != nil {
+		return nil, false, fmt.Errorf("wake: open %s: %w", path, err)
+	}
+	l.fresh = tables == 0
+	if err = l.exec("PRAGMA quick_check(1)", func(s *sqlite.Stmt) { sound = s.ColumnText(0) }); err == nil && sound != "ok" {
+		err = errors.New(sound)
+	}
+	if err != nil {
+		return nil, false, fmt.Errorf("wake: open %s: %w", path, err)
+	}
 	for _, sql := range []string{"PRAGMA locking_mode=EXCLUSIVE", "PRAGMA journal_mode=WAL", "PRAGMA synchronous=NORMAL",
 		"CREATE TABLE IF NOT EXISTS wake (id TEXT PRIMARY KEY, events INTEGER NOT NULL, due INTEGER NOT NULL) STRICT, WITHOUT ROWID",
 		"CREATE TABLE IF NOT EXISTS attempts (follower TEXT NOT NULL, publisher TEXT NOT NULL, seq INTEGER NOT NULL, count INTEGER NOT NULL, next_at INTEGER NOT NULL, PRIMARY KEY (follower, publisher)) STRICT, WITHOUT ROWID",
