@@ -116,9 +116,15 @@ func dieAt(t *testing.T, bin, app, point string, skip int) {
 	p.stop()
 }
 
-// checkFiles looks into the databases of a system that has stopped: every source that a sink follows has told it all.
+// checkFiles looks into the databases of a system that has stopped: every source's alarm has rung, and every source that a
+// sink follows has told it all.
 func (w *world) checkFiles(data string) {
 	w.t.Helper()
+	for i := range sources {
+		if waiting := w.readFile(data, "Source", fmt.Sprintf("s%d", i), "SELECT key FROM pending"); len(waiting) > 0 {
+			w.t.Fatalf("the alarm of Source/s%d does not ring by itself: %v wait for it", i, waiting)
+		}
+	}
 	for sink, follows := range w.sinks {
 		for _, source := range follows {
 			written := w.readFile(data, "Source", source, "SELECT key FROM writes ORDER BY id")
