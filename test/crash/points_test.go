@@ -192,3 +192,59 @@ func (w *world) checkChurn(c *bus.Client) {
 		w.t.Fatalf("Sink/churn has events out of order or twice:\n%v\n%v", seen, written)
 	}
 }
+
+// TestQuietPoints kills a process in which one thing happens, at the points around the wake list, and starts it again
+// without asking for any object: what was committed goes on by itself, though nothing else wakes anybody.
+// spec: DLV-5, ALRM-1, LOG-2
+func TestQuietPoints(t *testing.T) {
+	dir := t.TempDir()
+	bin := build(t, dir, "-tags", "crashpoint")
+	archive, err := txtar.ParseFile("app.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	testkit.WriteApp(t, filepath.Join(dir, "app"), archive)
+	for _, point := range []string{crashpoint.WakeBefore, crashpoint.WakeAfter, crashpoint.Committed, crashpoint.Durable} {
+		for _, method := range []string{"bump", "later"} {
+			t.Run(method+" "+point, func(t *testing.T) {
+				t.Parallel()
+				dir := t.TempDir()
+				log, err := os.Create(filepath.Join(dir, "log"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer log.Close()
+				p := &process{t: t, bin: bin, app: filepath.Join(filepath.Dir(bin), "app"), data: filepath.Join(dir, "data"), log: log}
+				w := newWorld(t)
+				p.start()
+				ctx, cancel := within(20 * time.Second)
+				defer cancel()
+				if _, err := call(ctx, p.client, "Sink/k", "watch", "quiet"); err != nil {
+					t.Fatal(err)
+				}
+				p.stop()
+				proof := filepath.Join(dir, "proof")
+				p.env = []string{"CRASHPOINT=" + point, "CRASHPOINT_PROOF=" + proof}
+				p.start()
+				ended := make(chan error, 1)
+				go func() { ended <- p.cmd.Wait() }()
+				go call1(ctx, p.client, "Source/quiet", method, 16)
+				<-ended
+				p.nc.Close()
+				if text, err := os.ReadFile(proof); err != nil || string(text) != point {
+					t.Fatalf("the process did not die at %q: %q %v", point, text, err)
+				}
+				p.env = nil
+				p.start()
+				<-time.After(3 * time.Second)
+				p.stop()
+				waiting := w.readFile(p.data, "Source", "quiet", "SELECT key FROM pending")
+				written := w.readFile(p.data, "Source", "quiet", "SELECT key FROM writes")
+				seen := w.readFile(p.data, "Sink", "k", "SELECT key FROM seen")
+				if len(waiting) > 0 || !slices.Equal(written, seen) || point != crashpoint.WakeBefore && point != crashpoint.WakeAfter && len(written) != 1 {
+					t.Errorf("written %v, waiting for the alarm %v, seen by the follower %v", written, waiting, seen)
+				}
+			})
+		}
+	}
+}
