@@ -22,7 +22,6 @@ type nested struct {
 // it travels to whoever called: a raised string unchanged, a table as a value, the platform's errors by their code. Its
 // trace has the lines of this VM's code, after those of the object that the error came from.
 func (in *Instance) Call(m *luavm.Meter, at string, fn lua.LValue, args ...lua.LValue) ([]lua.LValue, error) {
-	in.nested = nested{}
 	results, err := in.VM.Call(m, fn, args...)
 	last := in.nested
 	in.nested = nested{}

@@ -13,15 +13,17 @@ import (
 	"weir/services/host/internal/wake"
 )
 
-// findWork sees that the folder of objects fits the wake list. A list that was made just now, because the old one is
-// gone, gets its entries from the objects' files; objects that are gone while the list is there are not taken for new.
+// findWork sees that the folder of objects fits the wake list. A new list, because the old one is gone, gets its entries
+// from the objects' files; objects that are gone while the list is there are not taken for new.
 func findWork(list *wake.List, dir string, log *slog.Logger) error {
 	_, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, os.ErrNotExist) && !list.Fresh():
 		return fmt.Errorf("the folder of objects %s is missing, and this data folder was used before: is its disk mounted? (make it, empty, if the objects are to be gone)", dir)
 	case errors.Is(err, os.ErrNotExist):
-		return os.MkdirAll(dir, 0o700)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return err
+		}
 	case err != nil || !list.Fresh():
 		return err
 	}
@@ -44,5 +46,8 @@ func findWork(list *wake.List, dir string, log *slog.Logger) error {
 	if err == nil && found > 0 {
 		log.Warn("the wake list was gone and was made again from the objects' files", "entries", found)
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return list.Found()
 }

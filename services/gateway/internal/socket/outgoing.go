@@ -64,6 +64,7 @@ func (s *Socket) write() {
 			_ = s.ws.Close()
 			return
 		}
+		clear(batch) // the queue's array goes on to hold what comes, not what went
 	}
 }
 

@@ -39,8 +39,19 @@ type List struct {
 	fresh   bool
 }
 
-// Fresh says that Open has made the list: what objects have to do must be read from their files.
+// Fresh says that nobody has called Found on this list: what objects have to do must be read from their files.
 func (l *List) Fresh() bool { return l.fresh }
+
+// Found says that the list has what all objects have to do. A process that dies before begins anew.
+func (l *List) Found() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.fresh, l.dirty = false, true
+	if err := l.exec("PRAGMA user_version = 1", nil); err != nil {
+		return fmt.Errorf("wake: %w", err)
+	}
+	return nil
+}
 
 // Open opens the list. clean says whether the process that used it before had closed it.
 func Open(path string) (l *List, clean bool, err error) {
@@ -55,11 +66,11 @@ func Open(path string) (l *List, clean bool, err error) {
 			err = fmt.Errorf("%w (if the file is damaged, move it away with its -wal: the list is made again from the objects' files)", err)
 		}
 	}()
-	tables, sound := 0, ""
-	if err = l.exec("SELECT count(*) FROM sqlite_schema WHERE name = 'wake'", func(s *sqlite.Stmt) { tables = s.ColumnInt(0) }); err != nil {
+	version, sound := 0, ""
+	if err = l.exec("PRAGMA user_version", func(s *sqlite.Stmt) { version = s.ColumnInt(0) }); err != nil {
 		return nil, false, fmt.Errorf("wake: open %s: %w", path, err)
 	}
-	l.fresh = tables == 0
+	l.fresh = version == 0
 	if err = l.exec("PRAGMA quick_check(1)", func(s *sqlite.Stmt) { sound = s.ColumnText(0) }); err == nil && sound != "ok" {
 		err = errors.New(sound)
 	}
