@@ -146,7 +146,7 @@ func (w *world) readFile(data, class, name, query string) (list []int) {
 	if _, err := os.Stat(file); err != nil {
 		return nil // it was never written
 	}
-	conn, err := sqlite.OpenConn(file, sqlite.OpenReadOnly)
+	conn, err := sqlite.OpenConn(file, sqlite.OpenReadWrite) // a log that a kill left is read only by one who may write
 	if err != nil {
 		w.t.Fatal(err)
 	}

@@ -201,7 +201,6 @@ func TestReadOnly(t *testing.T) {
 	c.ready("host")
 	l.check("writable again, after a start", 60*time.Second)
 
-	c.asleep()
 	objects := filepath.Join(c.data, "objects")
 	if err := errors.Join(unix.Mount(objects, objects, "", unix.MS_BIND, ""), unix.Mount("", objects, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, "")); err != nil {
 		t.Fatal(err)
@@ -212,6 +211,7 @@ func TestReadOnly(t *testing.T) {
 			unmount(t, objects)
 		}
 	})
+	c.asleep() // what was open when the folder turned read-only goes on; from here nothing can be opened
 	for _, name := range []string{"s0", "new"} {
 		if err := bump(name); err == nil {
 			t.Errorf("Source/%s was written on a read-only disk", name)
