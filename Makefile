@@ -18,6 +18,7 @@ run: build ## the auction, at http://127.0.0.1:8080/
 test: ## all tests, under the race detector; HOUSE=path also runs the app in that folder
 	@scripts/browser
 	HOUSE=$(HOUSE) $(GO) test -race -timeout 18m ./...
+	$(GO) test -timeout 10m ./test/overload
 
 check: ## gofmt, vet, staticcheck and the linters of .golangci.yml
 	@test -z "$$(gofmt -l .)" || { echo "gofmt is needed for:"; gofmt -l .; exit 1; }

@@ -12,30 +12,34 @@ import (
 func (vm *VM) strFormat(L *lua.LState) int {
 	f := argString(L, 1)
 	vm.scan(len(f))
-	var b strings.Builder
-	arg := 1
-	for i := 0; i < len(f); {
-		c := f[i]
-		i++
-		if c != '%' {
-			b.WriteByte(c)
-			continue
+	var parts []string
+	size, arg := 0, 1
+	add := func(part string) {
+		if size += len(part); size > vm.opts.MaxString {
+			vm.room(L, -1)
 		}
-		if i < len(f) && f[i] == '%' {
-			b.WriteByte('%')
+		parts = append(parts, part)
+	}
+	for i := 0; i < len(f); {
+		next := strings.IndexByte(f[i:], '%')
+		if next < 0 {
+			next = len(f) - i
+		}
+		add(f[i : i+next])
+		if i += next; i == len(f) {
+			break
+		}
+		if i++; i < len(f) && f[i] == '%' {
+			add("%")
 			i++
 			continue
 		}
 		spec := parseSpec(L, f, &i)
 		arg++
-		out := vm.formatOne(L, spec, arg)
-		if b.Len()+len(out) > vm.opts.MaxString {
-			vm.room(L, -1)
-		}
-		b.WriteString(out)
+		add(vm.formatOne(L, spec, arg))
 	}
-	vm.room(L, b.Len())
-	return vm.pushString(L, b.String())
+	vm.room(L, size)
+	return vm.pushString(L, strings.Join(parts, ""))
 }
 
 type formatSpec struct {

@@ -8,8 +8,9 @@ import (
 )
 
 // Meter bounds one call: its work in VM instructions, its time by a context, and its memory by the heap watch. It is a
-// context that is done when the call is cut, for what Go functions wait on while they serve the call. All methods may
-// be called from any goroutine. Cancel the context given to NewMeter when the call is over; that frees the meter.
+// context that is done when the call is cut, for what Go functions wait on while they serve the call. Work and Built are
+// for the goroutine that runs the VM, all other methods for any. Cancel the context given to NewMeter when the call is
+// over; that frees the meter.
 type Meter struct {
 	ctx    context.Context
 	budget int64
@@ -18,6 +19,7 @@ type Meter struct {
 	built   atomic.Int64
 	checked atomic.Int64 // score at the last look at the heap
 	stopped atomic.Bool
+	long    atomic.Bool // it is a long call, and it is its turn
 
 	mu      sync.Mutex // guards cause, derived and cancel
 	cause   error
@@ -30,23 +32,30 @@ func NewMeter(ctx context.Context, budget int64) *Meter {
 	return &Meter{ctx: ctx, budget: budget}
 }
 
-// Work charges n instructions for work done in Go. Past the budget the VM raises at its next instruction.
+// Work charges n instructions for work done in Go. Past the budget the VM raises at its next instruction. Others may run
+// meanwhile.
 func (m *Meter) Work(n int64) {
 	if n <= 0 {
 		return
 	}
-	if m.work.Add(min(n, 1<<40)) > m.budget {
+	n = min(n, 1<<40)
+	all := m.work.Add(n)
+	if all > m.budget {
 		m.Cut(ErrBudget)
+		return
 	}
+	m.spent(n, all)
 }
 
-// Built charges n bytes that were, or are about to be, built. It may look at the heap.
+// Built charges n bytes that were, or are about to be, built. It may look at the heap, and others may run meanwhile.
 func (m *Meter) Built(n int64) {
 	if n <= 0 {
 		return
 	}
-	m.built.Add(min(n, 1<<40))
+	n = min(n, 1<<40)
+	all := m.built.Add(n)
 	m.watch(n)
+	m.spent(n/bytesCost, all/bytesCost)
 }
 
 // Spent returns the instructions and bytes charged so far; instructions lag by at most one poll (32).
@@ -80,8 +89,9 @@ func (m *Meter) Err() error {
 	return m.cause
 }
 
-// Done is closed when the call was cut or its context is done.
+// Done is closed when the call was cut or its context is done. Who asks is about to wait.
 func (m *Meter) Done() <-chan struct{} {
+	m.endTurn()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.derived == nil {

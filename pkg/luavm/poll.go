@@ -28,6 +28,7 @@ type poll struct {
 // use makes m the meter that counts and returns the one before.
 func (p *poll) use(m *Meter) *Meter {
 	p.flush()
+	p.m.endTurn()
 	old := p.m
 	p.m = m
 	p.left, p.quantum = 1, 1
@@ -36,7 +37,7 @@ func (p *poll) use(m *Meter) *Meter {
 
 func (p *poll) flush() {
 	if used := p.quantum - p.left; used > 0 {
-		p.m.work.Add(used)
+		p.m.spent(used, p.m.work.Add(used))
 	}
 	p.quantum = p.left
 }

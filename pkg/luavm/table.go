@@ -81,24 +81,32 @@ func (vm *VM) tabConcat(L *lua.LState) int {
 	} else {
 		j = argInt(L, 4)
 	}
-	var b strings.Builder
+	// First how long it becomes, then it: a string that is too long is refused before it is built.
+	size := 0
 	for k := i; k <= j; k++ {
 		v := t.RawGet(lua.LNumber(k))
 		if !lua.LVCanConvToString(v) {
 			fail(L, "invalid value ("+v.Type().String()+") at index "+numberText(lua.LNumber(k))+" in table for 'concat'")
 		}
-		b.WriteString(text(v))
-		if k < j {
-			b.WriteString(sep)
+		if size += len(text(v)); k < j {
+			size += len(sep)
 		}
-		if b.Len() > vm.opts.MaxString {
+		if size > vm.opts.MaxString {
 			vm.room(L, -1)
 		}
 		if k&1023 == 1023 {
-			vm.spend(L, 128)
+			vm.spend(L, 256)
 		}
 	}
-	vm.room(L, b.Len())
+	vm.room(L, size)
+	var b strings.Builder
+	b.Grow(size)
+	for k := i; k <= j; k++ {
+		b.WriteString(text(t.RawGet(lua.LNumber(k))))
+		if k < j {
+			b.WriteString(sep)
+		}
+	}
 	return vm.pushString(L, b.String())
 }
 

@@ -1,15 +1,17 @@
-// Package clients opens many websockets from a process of its own, so that a benchmark measures the server: descriptors
-// and memory of the clients count elsewhere, and one thread reads all of them, with as few system calls as it can. Linux
-// only.
+// Package clients is the other side of benchmarks and overloads, in processes of its own, so that they measure the server:
+// descriptors, memory and scheduling of the clients count elsewhere. Many websockets are read by one thread, with as few
+// system calls as it can; Probe is the well-behaved client that asks and listens while others flood. Linux only.
 package clients
 
 import (
 	"bufio"
 	"encoding/json"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -27,6 +29,9 @@ type order struct {
 	Hello      string // a text frame that each socket sends first; empty for none
 	Deaf       bool   // never read
 	Counter    string // the file that both processes map
+	Job        string // one of jobs; empty for sockets that are read
+	NATS       string // for calls past the gateway
+	Token, App string
 }
 
 // Main runs tests, or the clients if this process was started for them. Call it from TestMain.
@@ -34,7 +39,9 @@ func Main(m *testing.M) {
 	if text := os.Getenv(variable); text != "" {
 		var o order
 		err := json.Unmarshal([]byte(text), &o)
-		if err == nil {
+		if job := jobs[o.Job]; job != nil && err == nil {
+			err = job(o)
+		} else if err == nil {
 			err = serve(o)
 		}
 		if err != nil {
@@ -78,6 +85,13 @@ func open(t testing.TB, o order) *Clients {
 		t.Fatal(err)
 	}
 	o.Counter = file
+	spawn(t, o)
+	return &Clients{shared}
+}
+
+// spawn starts the other process and waits for its word. It ends when its standard input does, at the latest with the test.
+func spawn(t testing.TB, o order) (in io.Closer, out *bufio.Reader) {
+	t.Helper()
 	text, err := json.Marshal(o)
 	if err != nil {
 		t.Fatal(err)
@@ -87,13 +101,16 @@ func open(t testing.TB, o order) *Clients {
 		t.Fatal(err)
 	}
 	c := exec.Command(exe)
+	if strings.HasPrefix(o.Job, "flood ") { // floods come from elsewhere: they must not win processors from who they flood
+		c = exec.Command("nice", "-n", "19", exe)
+	}
 	c.Env = append(os.Environ(), variable+"="+string(text))
 	c.Stderr = os.Stderr
-	in, err := c.StdinPipe()
+	pipe, err := c.StdinPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := c.StdoutPipe()
+	said, err := c.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,13 +118,14 @@ func open(t testing.TB, o order) *Clients {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = in.Close() // this is its sign to end
+		_ = pipe.Close()
 		_ = c.Wait()
 	})
-	if line, err := bufio.NewReader(out).ReadString('\n'); line != "ready\n" {
+	out = bufio.NewReader(said)
+	if line, err := out.ReadString('\n'); line != "ready\n" {
 		t.Fatalf("the clients said %q: %v", line, err)
 	}
-	return &Clients{shared}
+	return pipe, out
 }
 
 // Await waits until all sockets together have received so many marks.

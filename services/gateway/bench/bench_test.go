@@ -9,9 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"sync"
 	"testing"
@@ -206,23 +204,10 @@ func BenchmarkIdleSocketsLimit(b *testing.B) {
 
 func idle(b *testing.B, addr, path string) {
 	const n = 10_000
-	before := resident(b)
+	before := testkit.Settled(b)
 	clients.Open(b, addr, path, n, "").Settle()
-	each := float64(resident(b)-before) / n
+	each := float64(testkit.Settled(b)-before) / n
 	for b.Loop() {
 	}
 	b.ReportMetric(each, "B/socket")
-}
-
-func resident(b testing.TB) int64 {
-	debug.FreeOSMemory()
-	text, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		b.Fatal(err)
-	}
-	var size, pages int64
-	if _, err := fmt.Sscan(string(text), &size, &pages); err != nil {
-		b.Fatal(err)
-	}
-	return pages * int64(os.Getpagesize())
 }

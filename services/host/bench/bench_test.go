@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
-	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -370,30 +369,16 @@ func BenchmarkWake(b *testing.B) {
 func BenchmarkAwake(b *testing.B) {
 	s := start(b)
 	const objects = 1000
-	before, files := memory(b), descriptors(b)
+	before, files := testkit.Settled(b), descriptors(b)
 	for i := range objects {
 		call(b, s.Client(), fmt.Sprintf("Source/%d", i), "put", 1)
 	}
-	bytes, open := memory(b)-before, descriptors(b)-files
+	bytes, open := testkit.Settled(b)-before, descriptors(b)-files
 	for b.Loop() {
 		call(b, s.Client(), "Source/1", "nothing")
 	}
 	b.ReportMetric(float64(bytes)/objects, "B/object")
 	b.ReportMetric(float64(open)/objects, "files/object")
-}
-
-// memory is what the process holds in memory: Go's heap, and what SQLite has outside of it.
-func memory(b testing.TB) int64 {
-	debug.FreeOSMemory()
-	text, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		b.Fatal(err)
-	}
-	var size, resident int64
-	if _, err := fmt.Sscan(string(text), &size, &resident); err != nil {
-		b.Fatal(err)
-	}
-	return resident * int64(os.Getpagesize())
 }
 
 func descriptors(b testing.TB) int {

@@ -32,7 +32,8 @@ const (
 	writeWithin   = 10 * time.Second
 	handlerRun    = 10 * time.Second
 	handlerBudget = 10_000_000
-	maxReason     = 123 // bytes of a close frame's reason
+	maxReason     = 123  // bytes of a close frame's reason
+	maxLate       = 4096 // frames that are read, for the peer's answer, after the socket's end
 )
 
 // Close codes.
@@ -118,13 +119,14 @@ func (s *Socket) Identity() objectid.ID { return s.identity }
 // Run reads the socket until it ends, runs the program's open first and its close last.
 func (s *Socket) Run() {
 	s.ws.SetReadLimit(value.MaxFrame)
-	alive := func() {
+	alive := func() (over bool) {
 		s.mu.Lock()
-		over := s.ending != nil
+		over = s.ending != nil
 		s.mu.Unlock()
 		if !over { // an ended socket is not kept open by what its peer still sends
 			_ = s.ws.SetReadDeadline(time.Now().Add(silence))
 		}
+		return over
 	}
 	alive()
 	s.ws.SetPongHandler(func(string) error { alive(); return nil })
@@ -141,13 +143,16 @@ func (s *Socket) Run() {
 	if s.program.Handlers["timer"] {
 		s.tick(time.Now(), 1)
 	}
-	for {
+	for late := 0; late < maxLate; {
 		kind, data, err := s.ws.ReadMessage()
 		if err != nil {
 			s.readFailed(err)
 			break
 		}
-		alive()
+		if alive() {
+			late++ // the peer may not have seen its end yet
+			continue
+		}
 		if !pace.allows(len(data)) {
 			s.end(ending{By: "overflow", Code: closePolicy, Reason: "more frames than this gateway allows: send fewer"})
 			continue

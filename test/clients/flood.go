@@ -1,0 +1,216 @@
+package clients
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"github.com/nats-io/nats.go"
+
+	"weir/pkg/bus"
+	"weir/pkg/wire"
+)
+
+// Outcomes counts how things ended.
+type Outcomes map[string]int
+
+// tally is Outcomes that many goroutines count in.
+type tally struct {
+	mu sync.Mutex
+	n  Outcomes
+}
+
+func (t *tally) add(outcome string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.n[outcome]++
+}
+
+// FloodFrames begins n websockets to ws://addr+path that write one frame after the other as fast as the server takes them
+// and connect again when it has closed them. Outcomes are close codes with their reasons.
+func FloodFrames(t testing.TB, addr, path string, n int, text string) *Work {
+	t.Helper()
+	return begin(t, order{Job: "flood frames", Addr: addr, Path: path, Count: n, Hello: text})
+}
+
+func floodFrames(o order) error {
+	out := tally{n: Outcomes{}}
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	end := ended()
+	for range o.Count {
+		wg.Go(func() {
+			for ctx.Err() == nil {
+				out.add(floodSocket(ctx, o))
+			}
+		})
+	}
+	<-end
+	cancel()
+	wg.Wait()
+	return answer(out.n)
+}
+
+// floodSocket gives the word with which the server ended the socket; "still open" if it was our end first.
+func floodSocket(ctx context.Context, o order) string {
+	ws, resp, err := websocket.DefaultDialer.DialContext(ctx, "ws://"+o.Addr+o.Path, nil)
+	if err != nil {
+		if ctx.Err() != nil {
+			return "still open"
+		}
+		return "no handshake: " + err.Error()
+	}
+	_ = resp.Body.Close()
+	defer ws.Close()
+	defer context.AfterFunc(ctx, func() { _ = ws.Close() })()
+	said := make(chan string, 1)
+	go func() {
+		for {
+			if _, _, err := ws.ReadMessage(); err != nil {
+				var closed *websocket.CloseError
+				if errors.As(err, &closed) {
+					said <- fmt.Sprintf("%d %s", closed.Code, closed.Text)
+				} else {
+					said <- "cut"
+				}
+				return
+			}
+		}
+	}()
+	for ws.WriteMessage(websocket.TextMessage, []byte(o.Hello)) == nil {
+	}
+	word := <-said
+	if ctx.Err() != nil {
+		return "still open"
+	}
+	return word
+}
+
+// FloodCalls begins n calls of an object's method at once, over NATS and with five seconds each. It ends by itself.
+// Outcomes are "done" and codes.
+func FloodCalls(t testing.TB, natsURL, token, app, object, method string, n int) *Work {
+	t.Helper()
+	return begin(t, order{Job: "flood calls", NATS: natsURL, Token: token, App: app, Addr: object, Path: method, Count: n})
+}
+
+func floodCalls(o order) error {
+	nc, err := nats.Connect(o.NATS, nats.Token(o.Token))
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	client := bus.NewClient(nc, o.App)
+	out := tally{n: Outcomes{}}
+	var wg sync.WaitGroup
+	ended()
+	for n := range o.Count {
+		wg.Go(func() {
+			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+			defer cancel()
+			if _, err := client.Call(ctx, wire.CallRequest{To: o.Addr, Method: o.Path, Args: json.RawMessage(fmt.Sprintf("[%d]", n))}); err != nil {
+				out.add(string(wire.AsError(err).Code))
+				return
+			}
+			out.add("done")
+		})
+	}
+	wg.Wait()
+	return answer(out.n)
+}
+
+// FloodRequests begins n clients that ask http://addr+path again and again. {n} in the path is a number that rises.
+// Outcomes are status and body.
+func FloodRequests(t testing.TB, addr, path string, n int) *Work {
+	t.Helper()
+	return begin(t, order{Job: "flood requests", Addr: addr, Path: path, Count: n})
+}
+
+func floodRequests(o order) error {
+	out := tally{n: Outcomes{}}
+	client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: o.Count}}
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	end := ended()
+	for i := range o.Count {
+		wg.Go(func() {
+			for n := i; ctx.Err() == nil; n += o.Count {
+				out.add(get(ctx, client, "http://"+o.Addr+strings.ReplaceAll(o.Path, "{n}", fmt.Sprint(n))))
+			}
+		})
+	}
+	<-end
+	cancel()
+	wg.Wait()
+	return answer(out.n)
+}
+
+func get(ctx context.Context, client *http.Client, address string) string {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return err.Error()
+	}
+	resp, err := client.Do(req)
+	if err == nil {
+		defer resp.Body.Close()
+		var body []byte
+		if body, err = io.ReadAll(resp.Body); err == nil {
+			return fmt.Sprintf("%d %s", resp.StatusCode, strings.TrimSpace(string(body)))
+		}
+	}
+	if ctx.Err() != nil {
+		return "our own end"
+	}
+	var u *url.Error
+	if errors.As(err, &u) {
+		err = u.Err
+	}
+	return err.Error()
+}
+
+// HalfOpen begins n connections to addr that send text, which is not all of a request, and then nothing. Outcomes are what
+// the server had answered on each when the work ended, up to its first line.
+func HalfOpen(t testing.TB, addr, text string, n int) *Work {
+	t.Helper()
+	return begin(t, order{Job: "half", Addr: addr, Hello: text, Count: n})
+}
+
+func halfOpen(o order) error {
+	out := tally{n: Outcomes{}}
+	conns := make([]net.Conn, o.Count)
+	for i := range conns {
+		c, err := net.Dial("tcp", o.Addr)
+		if err != nil {
+			return err
+		}
+		defer c.Close()
+		if _, err := io.WriteString(c, o.Hello); err != nil {
+			return err
+		}
+		conns[i] = c
+	}
+	end := ended()
+	<-end
+	for _, c := range conns {
+		_ = c.SetReadDeadline(time.Now().Add(time.Millisecond))
+		data, err := io.ReadAll(c)
+		line, _, _ := strings.Cut(string(data), "\r\n")
+		var late net.Error
+		if errors.As(err, &late) && late.Timeout() {
+			line += " (open)"
+		} else {
+			line += " (closed)"
+		}
+		out.add(strings.TrimSpace(line))
+	}
+	return answer(out.n)
+}
