@@ -71,7 +71,7 @@ func floodSocket(ctx context.Context, o order) string {
 		return "no handshake: " + err.Error()
 	}
 	_ = resp.Body.Close()
-	defer ws.Close()
+	defer func() { _ = ws.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = ws.Close() })()
 	said := make(chan string, 1)
 	go func() {
@@ -192,7 +192,7 @@ func halfOpen(o order) error {
 		if err != nil {
 			return err
 		}
-		defer c.Close()
+		defer func() { _ = c.Close() }()
 		if _, err := io.WriteString(c, o.Hello); err != nil {
 			return err
 		}

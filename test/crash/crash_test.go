@@ -97,8 +97,8 @@ func (w *world) followFor(ctx context.Context, c *bus.Client, sink string) {
 	}
 }
 
-// check waits until every follower has what it must have, and compares.
-func (w *world) check(c *bus.Client) {
+// check waits until every follower has what it must have, and compares. what has happened before.
+func (w *world) check(c *bus.Client, what string) {
 	w.t.Helper()
 	ctx, cancel := within(100 * time.Second)
 	defer cancel()
@@ -113,7 +113,8 @@ func (w *world) check(c *bus.Client) {
 			}
 		}
 	}
-	w.t.Logf("%d writes, %d sinks", total, len(w.sinks))
+	w.t.Logf("%s: %d writes, all that were answered among them; %d followers, each with every event since its follow, in order, once",
+		what, total, len(w.sinks))
 }
 
 // written reads what a source has, when its alarm has rung: every write that was answered, none twice.
@@ -244,23 +245,30 @@ func TestKill(t *testing.T) {
 	for round := range *rounds {
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan struct{})
-		go func() { w.load(ctx, p.client); close(done) }()
-		go w.follow(p.client, fmt.Sprintf("r%d", round))
+		go func() {
+			var both sync.WaitGroup
+			both.Go(func() { w.load(ctx, p.client) })
+			both.Go(func() { w.follow(p.client, fmt.Sprintf("r%d", round)) })
+			both.Wait()
+			close(done)
+		}()
 		<-time.After(300*time.Millisecond + rand.N(900*time.Millisecond))
 		p.kill()
 		cancel()
 		<-done
+		what := fmt.Sprintf("kill %d", round+1)
 		if round%2 == 1 {
+			what += ", NATS's store gone"
 			if err := os.RemoveAll(filepath.Join(p.data, "nats")); err != nil {
 				t.Fatal(err)
 			}
 		}
 		p.start()
-		w.check(p.client)
+		w.check(p.client, what)
 	}
 	p.stop()
 	p.start()
-	w.check(p.client)
+	w.check(p.client, "stopped and started")
 	p.stop()
 }
 
@@ -302,9 +310,9 @@ func TestNATSUnderLoad(t *testing.T) {
 		done := make(chan struct{})
 		go func() { w.load(load, s.Client()); close(done) }()
 		<-time.After(300 * time.Millisecond)
-		between := os.RemoveAll
+		between, what := os.RemoveAll, "NATS restarted without its store"
 		if round%2 == 0 {
-			between = nil
+			between, what = nil, "NATS restarted"
 		}
 		if err := s.RestartNATS(between); err != nil {
 			t.Fatal(err)
@@ -312,7 +320,7 @@ func TestNATSUnderLoad(t *testing.T) {
 		<-time.After(700 * time.Millisecond)
 		cancel()
 		<-done
-		w.check(s.Client())
+		w.check(s.Client(), what)
 	}
 	stop()
 	running.Wait()

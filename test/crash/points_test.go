@@ -107,13 +107,14 @@ func dieAt(t *testing.T, bin, app, point string, skip int) {
 		w.checkFiles(p.data)
 	}
 	p.start()
-	w.check(p.client)
+	what := fmt.Sprintf("killed at %q, time %d", point, skip+1)
+	w.check(p.client, what)
 	w.checkChurn(p.client)
 	// And on it goes.
 	after, stop := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	w.load(after, p.client)
 	stop()
-	w.check(p.client)
+	w.check(p.client, what+", and then more")
 	p.stop()
 }
 
@@ -245,6 +246,7 @@ func TestQuietPoints(t *testing.T) {
 				if len(waiting) > 0 || !slices.Equal(written, seen) || point != crashpoint.WakeBefore && point != crashpoint.WakeAfter && len(written) != 1 {
 					t.Errorf("written %v, waiting for the alarm %v, seen by the follower %v", written, waiting, seen)
 				}
+				t.Logf("%s, killed at %q, nobody asks: written %v, seen by the follower %v", method, point, written, seen)
 			})
 		}
 	}

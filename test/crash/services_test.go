@@ -203,8 +203,7 @@ func TestServices(t *testing.T) {
 		<-time.After(400 * time.Millisecond)
 		cancel()
 		<-done
-		w.check(client)
-		t.Log(step.what)
+		w.check(client, step.what)
 	}
 	for _, name := range []string{"gateway", "router", "router 2", "host"} {
 		c.stop(name)

@@ -76,11 +76,13 @@ func TestModel(t *testing.T) {
 			w.run(seed)
 			total += w.tried
 		})
+		if n := seed - *first + 1; n%250 == 0 || n == uint64(*seeds) {
+			t.Logf("seeds %d to %d: %d operations and faults; each follower had its filtered run, in order, once; logs and JetStream empty", *first, seed, total)
+		}
 		if t.Failed() {
 			t.Fatalf("seed %d: run it again with -first %d -seeds 1", seed, seed)
 		}
 	}
-	t.Logf("%d seeds, %d operations", *seeds, total)
 }
 
 func (w *world) run(seed uint64) {

@@ -73,14 +73,22 @@ func (y *system) watchers() (n int) {
 // bound of what may wait for a program; a socket whose program keeps up is left alone.
 // spec: CONN-8
 func TestFloodOfFrames(t *testing.T) {
-	for name, limits := range map[string]settings.Clients{"no limit set": {}, "100 frames a second": {Frames: 100}} {
+	for name, c := range map[string]struct {
+		limits settings.Clients
+		frame  string
+	}{
+		"no limit set":           {settings.Clients{}, "1"},
+		"large, no limit set":    {settings.Clients{}, `"` + strings.Repeat("x", 100<<10) + `"`},
+		"100 frames a second":    {settings.Clients{Frames: 100}, "1"},
+		"100,000 bytes a second": {settings.Clients{FrameBytes: 100_000}, `"` + strings.Repeat("x", 10<<10) + `"`},
+	} {
 		t.Run(name, func(t *testing.T) {
-			y := start(t, limits)
+			y := start(t, c.limits)
 			unloaded := y.quiet()
 			before := testkit.Settled(t)
 			var ends clients.Outcomes
 			loaded := y.others("flooding frames", func() {
-				w := clients.FloodFrames(t, y.addr, "/count", scale(200), "1")
+				w := clients.FloodFrames(t, y.addr, "/count", scale(200), c.frame)
 				<-time.After(scaleTime())
 				w.End(&ends)
 			})
@@ -92,7 +100,7 @@ func TestFloodOfFrames(t *testing.T) {
 					t.Errorf("a flooding socket ended with %q", end)
 				}
 			}
-			if limits.Frames > 0 && len(ends) < 2 {
+			if c.limits != (settings.Clients{}) && len(ends) < 2 {
 				t.Errorf("the limit closed no socket: %v", ends)
 			}
 			if grown > 256<<20 {

@@ -59,7 +59,9 @@ func (r *Registry) orphans(ctx context.Context, names []string) (orphans []strin
 		}
 		token := ""
 		err := o.ask(ctx, func(a *activation, done func(error)) {
-			token = a.db.Token
+			if a.relay != nil { // else it was left from before the last start
+				token = a.db.Token
+			}
 			done(nil)
 		})
 		if err == nil && name != prefix+token {
