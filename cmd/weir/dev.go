@@ -29,6 +29,7 @@ type devCommand struct {
 	Log     string   `default:"info" env:"WEIR_LOG" help:"debug, info, warn or error."`
 	settings.Limits
 	settings.Clients
+	settings.Heap
 }
 
 func (c *devCommand) Run(p *process) error {

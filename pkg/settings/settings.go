@@ -26,7 +26,11 @@ type Limits struct {
 	Idle          time.Duration `name:"limit-idle" env:"WEIR_LIMIT_IDLE" default:"300s" help:"After this long without a call an object sleeps." group:"limits"`
 	DatabaseBytes int64         `name:"limit-database-bytes" env:"WEIR_LIMIT_DATABASE_BYTES" default:"67108864" help:"Bytes of one object's database, its undelivered log not counted." group:"limits"`
 	LogBytes      int64         `name:"limit-log-bytes" env:"WEIR_LIMIT_LOG_BYTES" default:"67108864" help:"Bytes of one object's undelivered events." group:"limits"`
-	HeapBytes     uint64        `name:"limit-heap-bytes" env:"WEIR_LIMIT_HEAP_BYTES" default:"0" help:"Heap of the process from which on the greediest call is cut off; 0: 70 % of the machine's memory." group:"limits"`
+}
+
+// Heap is what bounds the memory of a process that runs app code.
+type Heap struct {
+	HeapBytes uint64 `name:"limit-heap-bytes" env:"WEIR_LIMIT_HEAP_BYTES" default:"0" help:"Heap of the process from which on the greediest call is cut off; 0: 70 % of the machine's memory." group:"limits"`
 }
 
 // Clients are what bounds a gateway's clients. Each is off at 0: a proxy before the gateway often does the same.

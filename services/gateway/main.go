@@ -22,6 +22,7 @@ func main() {
 	var flags struct {
 		service.Flags
 		settings.Clients
+		settings.Heap
 		Listen  string   `default:"127.0.0.1:8080" env:"WEIR_LISTEN" help:"Where the app is served."`
 		Origins []string `env:"WEIR_ORIGINS" help:"Origins beside the app's own that may open websockets."`
 		Proxies []string `env:"WEIR_TRUSTED_PROXIES" help:"Addresses or networks of proxies whose X-Forwarded-For is believed."`
@@ -31,7 +32,7 @@ func main() {
 			return err
 		}
 		settings.RaiseDescriptors(0)
-		luavm.WatchHeap(settings.HeapLimit(0))
+		luavm.WatchHeap(settings.HeapLimit(flags.HeapBytes))
 		l, err := net.Listen("tcp", flags.Listen)
 		if err != nil {
 			return fmt.Errorf("cannot serve on %s: %w (choose another address with --listen)", flags.Listen, err)

@@ -22,6 +22,7 @@ func main() {
 		service.Flags
 		Data string `default:"./data" env:"WEIR_DATA" help:"The data folder."`
 		settings.Limits
+		settings.Heap
 	}
 	os.Exit(service.Run(ctx, "host", os.Args[1:], os.Environ(), os.Stdout, os.Stderr, &flags, func() service.Flags { return flags.Flags }, func(ctx context.Context, s *service.Service) error {
 		folder, err := hostd.OpenFolder(flags.Data)

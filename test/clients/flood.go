@@ -104,7 +104,7 @@ func FloodCalls(t testing.TB, natsURL, token, app, object, method string, n int)
 }
 
 func floodCalls(o order) error {
-	nc, err := nats.Connect(o.NATS, nats.Token(o.Token))
+	nc, err := nats.Connect(o.NATS, nats.Token(o.Token), nats.Timeout(30*time.Second))
 	if err != nil {
 		return err
 	}

@@ -98,7 +98,7 @@ func probe(o order) error {
 		})
 	}
 	asked.Wait()
-	for patience := time.After(10 * time.Second); ; {
+	for patience := time.After(60 * time.Second); ; {
 		mu.Lock()
 		p.Missed = len(answers) - len(frames)
 		mu.Unlock()

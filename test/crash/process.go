@@ -58,7 +58,7 @@ func (p *process) start() {
 	if err := json.Unmarshal(b, &f); err != nil {
 		p.t.Fatal(err)
 	}
-	if p.nc, err = nats.Connect(f.NATS, nats.Token(f.Token), nats.NoReconnect()); err != nil {
+	if p.nc, err = nats.Connect(f.NATS, nats.Token(f.Token), nats.NoReconnect(), nats.Timeout(30*time.Second)); err != nil {
 		p.t.Fatal(err)
 	}
 	p.client = bus.NewClient(p.nc, f.App)

@@ -34,21 +34,10 @@ type cluster struct {
 	log    *os.File
 }
 
-// free gives an address that nothing listens on.
-func free(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // newCluster builds all programs. app is an app's folder, or empty for the one of app.txtar.
 func newCluster(t *testing.T, app string) *cluster {
 	t.Helper()
-	c := &cluster{t: t, dir: t.TempDir(), nats: free(t), app: app, listen: free(t), admins: map[string]string{}, procs: map[string]*exec.Cmd{}}
+	c := &cluster{t: t, dir: t.TempDir(), nats: testkit.FreeAddr(t), app: app, listen: testkit.FreeAddr(t), admins: map[string]string{}, procs: map[string]*exec.Cmd{}}
 	if app == "" {
 		archive, err := txtar.ParseFile("app.txtar")
 		if err != nil {
@@ -88,7 +77,7 @@ func (c *cluster) start(name string, more ...string) {
 		_, port, _ := net.SplitHostPort(c.nats)
 		cmd = exec.Command(filepath.Join(c.dir, "nats-server"), "-a", "127.0.0.1", "-p", port, "-js", "-sd", filepath.Join(c.dir, "store"))
 	} else {
-		c.admins[name] = free(c.t)
+		c.admins[name] = testkit.FreeAddr(c.t)
 		args := []string{"--nats", "nats://" + c.nats, "--admin", c.admins[name], "--log", "warn"}
 		switch kind {
 		case "host":
@@ -136,9 +125,8 @@ func (c *cluster) get(name, path string) (int, string) {
 // ready waits until the services say that they are.
 func (c *cluster) ready(names ...string) {
 	c.t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
 	for _, name := range names {
-		for {
+		for deadline := time.Now().Add(60 * time.Second); ; {
 			status, body := c.get(name, "/readyz")
 			if status == http.StatusOK {
 				break
@@ -238,7 +226,7 @@ func TestAdmin(t *testing.T) {
 	c.start("router")
 	c.ready("host", "router")
 	client := c.client()
-	ctx, cancel := within(20 * time.Second)
+	ctx, cancel := within(60 * time.Second)
 	defer cancel()
 	if _, err := call(ctx, client, "Source/a", "bump", 1); err != nil {
 		t.Fatal(err)
@@ -257,7 +245,7 @@ func TestAdmin(t *testing.T) {
 		t.Error("an object's name is in the metrics")
 	}
 	c.kill("nats")
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(60 * time.Second)
 	for status := http.StatusOK; status != http.StatusServiceUnavailable; status, _ = c.get("host", "/readyz") {
 		if time.Now().After(deadline) {
 			t.Fatal("ready without NATS")

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -58,16 +57,6 @@ type cluster struct {
 	log   *os.File
 }
 
-func free(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 func password(_, key string) string { return "pw0" + key }
 
 // replace replaces what must be there.
@@ -107,7 +96,7 @@ func newCluster(t *testing.T) *cluster {
 		_ = c.log.Close()
 	})
 	for _, name := range []string{"nats", "monitor", "host", "router", "gateway", "http"} {
-		c.addrs[name] = free(t)
+		c.addrs[name] = testkit.FreeAddr(t)
 	}
 	conf := c.m.configs["nats-config"].Data["nats.conf"]
 	conf = replace(t, conf, `"0.0.0.0:4222"`, fmt.Sprintf("%q", c.addrs["nats"]))
@@ -212,7 +201,7 @@ func (c *cluster) connect(user string) (nc *nats.Conn, refusals chan error) {
 	if user != "operator" {
 		inbox += "_" + user
 	}
-	nc, err := nats.Connect(fmt.Sprintf("nats://%s:%s@%s", user, password("", user), c.addrs["nats"]), nats.NoReconnect(), nats.CustomInboxPrefix(inbox),
+	nc, err := nats.Connect(fmt.Sprintf("nats://%s:%s@%s", user, password("", user), c.addrs["nats"]), nats.NoReconnect(), nats.Timeout(30*time.Second), nats.CustomInboxPrefix(inbox),
 		nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) { refusals <- err }))
 	if err != nil {
 		c.t.Fatal(err)

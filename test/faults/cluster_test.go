@@ -76,7 +76,7 @@ func newCluster(t *testing.T) *cluster {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	c := &cluster{t: t, bin: bin, dir: dir, app: filepath.Join(dir, "app"), data: filepath.Join(dir, "data"), nats: free(t), listen: free(t),
+	c := &cluster{t: t, bin: bin, dir: dir, app: filepath.Join(dir, "app"), data: filepath.Join(dir, "data"), nats: testkit.FreeAddr(t), listen: testkit.FreeAddr(t),
 		admins: map[string]string{}, links: map[string]*link{}, procs: map[string]*exec.Cmd{}}
 	testkit.WriteApp(t, c.app, archive)
 	t.Cleanup(func() {
@@ -94,24 +94,13 @@ func newCluster(t *testing.T) *cluster {
 	return c
 }
 
-// free gives an address that nothing listens on.
-func free(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
 // command gives the command line of "nats", "host", "router", "gateway" or "dev".
 func (c *cluster) command(name string) *exec.Cmd {
 	if name == "nats" {
 		_, port, _ := net.SplitHostPort(c.nats)
 		return exec.Command(filepath.Join(c.bin, "nats-server"), "-a", "127.0.0.1", "-p", port, "-js", "-sd", c.store())
 	}
-	c.admins[name] = free(c.t)
+	c.admins[name] = testkit.FreeAddr(c.t)
 	var args []string
 	if name == "dev" {
 		args = []string{"dev", "--data", c.data, "--listen", c.listen}
@@ -175,7 +164,7 @@ func (c *cluster) kill(name string) {
 	p := c.procs[name]
 	_ = p.Process.Kill()
 	_ = p.Wait()
-	until(c.t, 10*time.Second, name+" has ended", func() string { // somebody else may have waited for it
+	until(c.t, 60*time.Second, name+" has ended", func() string { // somebody else may have waited for it
 		if p.Process.Signal(syscall.Signal(0)) == nil {
 			return "it lives"
 		}
@@ -211,7 +200,7 @@ func (c *cluster) get(name, path string) (int, string) {
 func (c *cluster) ready(names ...string) {
 	c.t.Helper()
 	for _, name := range names {
-		until(c.t, 30*time.Second, name+" is ready", func() string {
+		until(c.t, 60*time.Second, name+" is ready", func() string {
 			if status, body := c.get(name, "/readyz"); status != http.StatusOK {
 				return fmt.Sprint(status, " ", body)
 			}

@@ -122,7 +122,7 @@ func TestDamagedFile(t *testing.T) {
 				t.Error("the damaged file was changed")
 			}
 			write(t, path, good)
-			until(t, 10*time.Second, "the object works again with a good copy, without a restart", func() string {
+			until(t, 60*time.Second, "the object works again with a good copy, without a restart", func() string {
 				out, err := ask(l.client, "Source/s0", "weight")
 				if err != nil {
 					return err.Error()
@@ -155,13 +155,14 @@ func TestDamagedFollower(t *testing.T) {
 	c.asleep()
 	path := c.file("Sink", "bad")
 	good := read(t, path)
+	began := time.Now()
 	write(t, path, damages[0].damage(good))
 	stop = l.load()
 	l.more(60)
 	stop()
 	c.lives()
 	written := l.written("s0")
-	until(t, 30*time.Second, "the other follower has everything", func() string {
+	until(t, 60*time.Second, "the other follower has everything", func() string {
 		seen, err := keys(l.client, "Sink/other", "seen", "s0")
 		if err != nil || len(seen) < len(written) {
 			return fmt.Sprint(len(seen), " of ", len(written), " ", err)
@@ -170,6 +171,9 @@ func TestDamagedFollower(t *testing.T) {
 	})
 	c.asleep()
 	write(t, path, good)
+	if since := time.Since(began); since > 55*time.Second {
+		t.Skipf("the good copy is there after %v only: the edge was, or is about to be, dropped", since)
+	}
 	l.check("a good copy in place", 60*time.Second)
 	c.stop("gateway", "router", "host")
 }

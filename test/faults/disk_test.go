@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -63,7 +65,7 @@ func fill(t *testing.T, dir string) (room func()) {
 
 // stable are the codes that a call may fail with when the disk does: none that a retry or a backup would be tried for
 // in vain.
-var stable = []string{"database full", "outcome unknown", "internal", "unavailable"}
+var stable = []string{"database full", "outcome unknown", "unavailable"}
 
 func checkCode(t *testing.T, what string, err error) {
 	t.Helper()
@@ -125,8 +127,8 @@ func fullDisk(t *testing.T, c *cluster) {
 			break
 		}
 	}
-	if sum(failed) == 0 {
-		t.Error("no write failed on a full disk")
+	if !slices.ContainsFunc(slices.Collect(maps.Keys(failed)), func(text string) bool { return strings.HasPrefix(text, "database full: ") }) {
+		t.Errorf("no write was told that the disk is full: %v", failed)
 	}
 	_, err := ask(l.client, "Source/new", "bump", 1)
 	if err != nil {
@@ -141,7 +143,7 @@ func fullDisk(t *testing.T, c *cluster) {
 	t.Logf("a full disk: writes failed %v, a new object: %v", failed, err)
 	room()
 	for _, name := range []string{"s0", "s1", "s2"} {
-		until(t, 30*time.Second, name+" can be written when there is room again", func() string {
+		until(t, 60*time.Second, name+" can be written when there is room again", func() string {
 			within, cancel := context.WithTimeout(ctx, 5*time.Second)
 			defer cancel()
 			if err := l.bump(within, name, true, ""); err != nil {
@@ -154,7 +156,7 @@ func fullDisk(t *testing.T, c *cluster) {
 	stop := l.load()
 	l.more(30)
 	stop()
-	l.check("there is room again", 90*time.Second)
+	l.check("there is room again", 150*time.Second)
 }
 
 func sum(counts map[string]int) (n int) {
@@ -228,6 +230,6 @@ func TestReadOnly(t *testing.T) {
 			t.Errorf("writable again: Source/%s: %v", name, err)
 		}
 	}
-	l.check("writable again", 90*time.Second)
+	l.check("writable again", 150*time.Second)
 	c.stop("gateway", "router", "host")
 }

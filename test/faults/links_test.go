@@ -46,12 +46,13 @@ func TestLinks(t *testing.T) {
 			}
 			for i := range n {
 				link.breaks.Store(1)
-				until(t, 30*time.Second, "a message of "+name+" is cut", func() string {
-					if has := int(link.cut.Load() - before); has <= i {
-						if name == "router" { // it has work only when somebody follows
-							l.follow(fmt.Sprintf("cut%d-%d", round, i))
-						}
-						return fmt.Sprint(has)
+				has := func() int { return int(link.cut.Load() - before) }
+				until(t, 120*time.Second, "a message of "+name+" is cut", func() string {
+					if name == "router" && has() <= i { // it has work only when somebody follows
+						l.follow(fmt.Sprintf("cut%d-%d", round, i))
+					}
+					if has() <= i {
+						return fmt.Sprint(has())
 					}
 					return ""
 				})
@@ -61,7 +62,7 @@ func TestLinks(t *testing.T) {
 			l.more(30)
 			l.follow(fmt.Sprintf("%s-%d", name, round))
 			stop()
-			l.check("the link of "+name, 90*time.Second)
+			l.check("the link of "+name, 150*time.Second)
 			w.check(l, name)
 		}
 	}

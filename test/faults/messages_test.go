@@ -63,7 +63,7 @@ func TestMessageServer(t *testing.T) {
 			l.follow(fmt.Sprintf("r%d-%d", round, i))
 			l.more(30)
 			stop()
-			l.check(s.what, 90*time.Second)
+			l.check(s.what, 150*time.Second)
 		}
 	}
 	c.stop("gateway", "router", "host")

@@ -17,7 +17,7 @@ func (c *cluster) tries(name string) (text string, refused bool) {
 	ended, process := make(chan *os.ProcessState, 1), c.procs[name].Process
 	go func() { s, _ := process.Wait(); ended <- s }()
 	var state *os.ProcessState
-	until(c.t, 30*time.Second, name+" is ready or ends", func() string {
+	until(c.t, 60*time.Second, name+" is ready or ends", func() string {
 		select {
 		case state = <-ended:
 			refused = true
@@ -51,18 +51,31 @@ func (c *cluster) lives() {
 	}
 }
 
-// asleep waits until no object is awake.
+// asleep waits until no object is awake, and none on its way to be.
 func (c *cluster) asleep() {
 	c.t.Helper()
-	until(c.t, 20*time.Second, "all objects sleep", func() string {
-		_, metrics := c.get("host", "/metrics")
-		for line := range strings.Lines(metrics) {
-			if strings.HasPrefix(line, "weir_objects_awake{") && strings.HasSuffix(line, " 0\n") {
+	until(c.t, 60*time.Second, "all objects sleep", func() string {
+		none, wakes := c.wakes()
+		if none {
+			<-time.After(500 * time.Millisecond)
+			if none, later := c.wakes(); none && later == wakes {
 				return ""
 			}
 		}
 		return "some are awake"
 	})
+}
+
+// wakes says whether no object is awake, and how many woke so far, as the metrics have it.
+func (c *cluster) wakes() (none bool, wakes string) {
+	_, metrics := c.get("host", "/metrics")
+	for line := range strings.Lines(metrics) {
+		none = none || strings.HasPrefix(line, "weir_objects_awake{") && strings.HasSuffix(line, " 0\n")
+		if strings.HasPrefix(line, "weir_wakes_total{") {
+			wakes += line
+		}
+	}
+	return none, wakes
 }
 
 // until asks until nothing is missing any more.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -58,12 +57,7 @@ func newProcess(t *testing.T) *process {
 	}
 	p := &process{t: t, bin: filepath.Join(dir, "weir"), app: filepath.Join(dir, "app"), data: filepath.Join(dir, "data")}
 	testkit.WriteApp(t, p.app, txtar.Parse([]byte(processApp)))
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.admin = l.Addr().String()
-	l.Close()
+	p.admin = testkit.FreeAddr(t)
 	return p
 }
 

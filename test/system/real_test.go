@@ -129,8 +129,8 @@ func TestRealSockets(t *testing.T) {
 // pcall keeps the call alive.
 // spec: SQL-7, OBJ-11
 func TestDeadline(t *testing.T) {
-	s, _ := real(t, hostd.Limits{Run: 300 * time.Millisecond, Budget: 1 << 40})
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	s, _ := real(t, hostd.Limits{Run: 3 * time.Second, Budget: 1 << 40})
+	ctx, cancel := context.WithTimeout(context.Background(), 120*time.Second)
 	defer cancel()
 	call := func(id, method string) (json.RawMessage, error) {
 		return s.Client().Call(ctx, wire.CallRequest{To: id, Method: method, Args: json.RawMessage("[1]")})
