@@ -31,7 +31,7 @@ on "fetch" (function(r)
         return r:upgrade(Ws, nil, User("u"))
     end
     if r.path == "/remote" then return { body = r.remote } end
-    return { body = r.method .. " " .. r.path .. " " .. #r.body .. " " .. (r.headers["x-a"] or "-") }
+    return { headers = { Connection = r.query.connection }, body = r.method .. " " .. r.path .. " " .. #r.body .. " " .. (r.headers["x-a"] or "-") }
 end)
 `
 

@@ -134,6 +134,11 @@ func (g *Gateway) Serve(l net.Listener) error {
 
 // ServeHTTP serves a file of web/, or else asks the app.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// A length may have stood beside the chunks, or chunks beside the length of an old version. Who believed the other one
+	// sees other requests after this one: none is taken (RFC 9112, 6.1).
+	if n := r.ContentLength; n < 0 || n > 0 && !r.ProtoAtLeast(1, 1) {
+		w.Header().Set("Connection", "close")
+	}
 	if !websocket.IsWebSocketUpgrade(r) && g.files.Serve(w, r) {
 		return
 	}
