@@ -114,6 +114,17 @@ func TestStackOverflowIsClean(t *testing.T) {
 		`local t = setmetatable({}, {__tostring = function(t) return tostring(t) end}) tostring(t)`,
 		`local function f() return (("a"):gsub("a", f)) end f()`,
 		`local function f() table.sort({1, 2}, f) end f()`,
+		`local t = {} for i = 1, 100 do t[i] = -i end local function less(a, b) table.sort(t, less) return a < b end table.sort(t, less)`,
+		`local function less() coroutine.wrap(function() table.sort({1, 2}, less) end)() end table.sort({1, 2}, less)`,
+		`local function less() pcall(table.sort, {1, 2}, less) error("up") end table.sort({1, 2}, less)`,
+		`local mt = {} mt.__lt = function(a, b) table.sort({a, b}) return true end table.sort({setmetatable({}, mt), setmetatable({}, mt)})`,
+		`local t = setmetatable({}, {__index = function(t, k) return (k:gsub(".", t)) end}) return ("a"):gsub("a", t)`,
+		`local t = setmetatable({}, {__index = function(t, k) return rawget(t, k) or t[k] end}) return t.a`,
+		`local t = setmetatable({}, {__newindex = function(t, k, v) t[k] = v end}) t.a = 1`,
+		`local t = setmetatable({}, {__tostring = function(t) return ("%s"):format(tostring(t)) .. "x" end}) print(t)`,
+		`local t = setmetatable({}, {__call = function(t) return 1 + t() end}) t()`,
+		`local t = setmetatable({}, {__concat = function(a, b) return a .. b .. "" end}) return t .. t`,
+		`local t = setmetatable({}, {__eq = function(a, b) return not (a == b) end}) return t == setmetatable({}, getmetatable(t))`,
 	} {
 		vm := newVM(t)
 		_, err := run(t, vm, src)

@@ -36,7 +36,7 @@ type Heap struct {
 // Clients are what bounds a gateway's clients. Each is off at 0: a proxy before the gateway often does the same.
 type Clients struct {
 	Connections int   `name:"limit-address-connections" env:"WEIR_LIMIT_ADDRESS_CONNECTIONS" default:"0" help:"Websockets that one address may have open; 0: any number." group:"limits"`
-	Frames      int   `name:"limit-frames" env:"WEIR_LIMIT_FRAMES" default:"0" help:"Frames a second that one websocket may send, after as many at once; 0: any number." group:"limits"`
+	Frames      int   `name:"limit-frames" env:"WEIR_LIMIT_FRAMES" default:"0" help:"Frames a second that one websocket may send, pings and small fragments too, after as many at once; 0: any number." group:"limits"`
 	FrameBytes  int64 `name:"limit-frame-bytes" env:"WEIR_LIMIT_FRAME_BYTES" default:"0" help:"Bytes a second that one websocket may send, after as many at once (at least one frame of 256 KiB); 0: any number." group:"limits"`
 }
 

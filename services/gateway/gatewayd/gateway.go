@@ -134,6 +134,11 @@ func (g *Gateway) Serve(l net.Listener) error {
 
 // ServeHTTP serves a file of web/, or else asks the app.
 func (g *Gateway) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	// A length may have stood beside the chunks, or chunks beside the length of an old version. Who believed the other one
+	// sees other requests after this one: none is taken (RFC 9112, 6.1).
+	if n := r.ContentLength; n < 0 || n > 0 && !r.ProtoAtLeast(1, 1) {
+		w.Header().Set("Connection", "close")
+	}
 	if !websocket.IsWebSocketUpgrade(r) && g.files.Serve(w, r) {
 		return
 	}
@@ -191,17 +196,18 @@ func (g *Gateway) gone(s *socket.Socket) {
 }
 
 // allowed says whether a browser's page may connect: one of the same host, or of an allowed origin. Without an Origin
-// it is no browser's page.
+// it is no browser's page; with two, or an empty one, it is nobody's that can be believed.
 func (g *Gateway) allowed(r *http.Request) bool {
-	origin := r.Header.Get("Origin")
-	if origin == "" {
+	lines, ok := r.Header["Origin"]
+	if !ok {
 		return true
 	}
+	origin := lines[0]
 	u, err := url.Parse(origin)
-	if err != nil {
+	if err != nil || len(lines) > 1 || origin == "" {
 		return false
 	}
-	if strings.EqualFold(u.Host, r.Host) {
+	if u.Host != "" && strings.EqualFold(u.Host, r.Host) {
 		return true
 	}
 	for _, o := range g.c.Origins {

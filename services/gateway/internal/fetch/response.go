@@ -105,8 +105,9 @@ func (a *response) readBody(v lua.LValue) error {
 }
 
 func (a *response) write(w http.ResponseWriter, r *http.Request) {
+	closes := w.Header().Get("Connection") != "" // the gateway does, whatever the app says
 	for name, values := range a.header {
-		if !strings.EqualFold(name, "Content-Length") && !strings.EqualFold(name, "Transfer-Encoding") {
+		if !strings.EqualFold(name, "Content-Length") && !strings.EqualFold(name, "Transfer-Encoding") && !(closes && name == "Connection") {
 			w.Header()[name] = values
 		}
 	}

@@ -16,6 +16,7 @@ import (
 type joined struct {
 	net.Conn
 	wanted atomic.Int64 // the deadline that writes are to have; 0: none
+	took   func([]byte) // is told what was read, by who reads; nil: nobody asks
 
 	mu    sync.Mutex // guards what follows, over writes too
 	armed int64      // the deadline that they have
@@ -23,6 +24,15 @@ type joined struct {
 }
 
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// Read implements net.Conn.
+func (j *joined) Read(p []byte) (int, error) {
+	n, err := j.Conn.Read(p)
+	if j.took != nil {
+		j.took(p[:n])
+	}
+	return n, err
+}
 
 // Write implements net.Conn. While writes are held it cannot fail: flush does.
 func (j *joined) Write(p []byte) (int, error) {

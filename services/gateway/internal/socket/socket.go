@@ -10,6 +10,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gorilla/websocket"
@@ -55,7 +56,7 @@ type Config struct {
 	Caller  app.Caller
 	Buckets app.Buckets
 	Log     *slog.Logger
-	// What a peer may send in a second, after as much at once; 0: anything.
+	// What a peer may send in a second, pings, pongs and fragments too, after as much at once; 0: anything.
 	Frames     int
 	FrameBytes int64
 	Explain    bool // tell the peer what failed: for development
@@ -73,6 +74,7 @@ type Socket struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 	gone     func(*Socket)
+	asked    atomic.Bool // a ping waits for its pong
 
 	mu        sync.Mutex // guards what follows
 	inbox     []item
@@ -131,15 +133,22 @@ func (s *Socket) Run() {
 	alive()
 	s.ws.SetPongHandler(func(string) error { alive(); return nil })
 	s.ws.SetPingHandler(func(data string) error {
-		alive()
-		_ = s.ws.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(writeWithin))
+		if over := alive(); !over {
+			_ = s.ws.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(writeWithin))
+		}
 		return nil
 	})
 	if s.program.Handlers["open"] {
 		s.push(item{handler: "open"})
 	}
 	s.ping()
-	pace := s.newPace()
+	if p := s.newPace(); p != nil {
+		s.ws.out.took = func(b []byte) {
+			if !p.allows(b) {
+				s.end(ending{By: "overflow", Code: closePolicy, Reason: "more frames than this gateway allows: send fewer"})
+			}
+		}
+	}
 	if s.program.Handlers["timer"] {
 		s.tick(time.Now(), 1)
 	}
@@ -151,10 +160,6 @@ func (s *Socket) Run() {
 		}
 		if alive() {
 			late++ // the peer may not have seen its end yet
-			continue
-		}
-		if !pace.allows(len(data)) {
-			s.end(ending{By: "overflow", Code: closePolicy, Reason: "more frames than this gateway allows: send fewer"})
 			continue
 		}
 		if kind != websocket.TextMessage {
@@ -177,6 +182,7 @@ func (s *Socket) ping() {
 	var again func()
 	again = func() {
 		if s.ctx.Err() == nil {
+			s.asked.Store(true)
 			_ = s.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(writeWithin))
 			time.AfterFunc(pingEvery, again)
 		}

@@ -84,6 +84,10 @@ var refused = []struct{ sql, says string }{
 	{"CREATE TABLE f (a REFERENCES _weir_log (seq) ON DELETE CASCADE)", "_weir_"}, {"CREATE VIRTUAL TABLE v USING dbstat", "virtual tables"},
 	{"CREATE VIRTUAL TABLE _weir_v USING fts5(x)", "_weir_"}, {"WITH w AS (SELECT * FROM _weir_log) SELECT * FROM w", "_weir_"},
 	{"INSERT INTO t (x) SELECT data FROM _weir_log", "_weir_"}, {"SELECT (SELECT count(*) FROM _weir_log)", "_weir_"},
+	{"SELECT * FROM `_weir_log`", "_weir_"}, {"SELECT * FROM [_weir_log]", "_weir_"}, {"SELECT * FROM [_WEIR_Log]", "_weir_"}, {"SELECT * FROM `_Weir_lOG`", "_weir_"}, {"SELECT * FROM \"_wEiR_lOg\"", "_weir_"},
+	{"SELECT * FROM main.`_weir_log`", "_weir_"}, {"SELECT * FROM \"main\".[_weir_log]", "_weir_"}, {"DELETE FROM `_weir_log`", "_weir_"}, {"UPDATE [_weir_meta] SET value = 1", "_weir_"}, {"INSERT INTO \"_WEIR_LOG\" VALUES (9, 1, 'x', '{}')", "_weir_"},
+	{"DROP TABLE [_Weir_Log]", "_weir_"}, {"CREATE TABLE `_WEIR_x` (y)", "_weir_"}, {"CREATE VIEW [_weir_v] AS SELECT 1", "_weir_"}, {"CREATE INDEX `_weir_i` ON t (x)", "_weir_"}, {"ALTER TABLE t RENAME TO [_weir_t]", "_weir_"}, {"ALTER TABLE t RENAME TO `_Weir_t`", "_weir_"},
+	{"CREATE TABLE [_weir_log\u200b] (y)", "_weir_"}, {"CREATE TABLE \"_weir_\" (y)", "_weir_"}, {"CREATE TABLE `_weir_ж` (y)", "_weir_"}, {"CREATE TABLE \"_weir_\"\"x\" (y)", "_weir_"}, {"PRAGMA table_info([_Weir_Log])", "platform"}, {"SELECT * FROM pragma_table_info(\"_weir_log\")", ""},
 	{"SELECT 1; SELECT 2", "more than one statement"}, {"INSERT INTO t (x) VALUES (1); DROP TABLE t", "more than one statement"}, {"", "no statement"}, {" -- only a comment", "no statement"},
 	{"SELECT 1\x00; DROP TABLE t", "NUL"}, {"PRAGMA table_info(_weir_log)", "_weir_"}, {"ANALYZE _weir_log", "_weir_"}, {"REINDEX _weir_edges_gateway", "_weir_"},
 }
@@ -127,6 +131,49 @@ func TestRefusedWhenItRuns(t *testing.T) {
 		}
 		if err := db.Rollback(); err != nil {
 			t.Fatal(err)
+		}
+	}
+}
+
+// A name that only looks like one of the platform's is a table of the app's, under every verb.
+// spec: SQL-4
+func TestLookAlikes(t *testing.T) {
+	db := open(t)
+	before := platform(t, db)
+	for _, name := range []string{
+		"_w\u0435ir_log", "_we\u0456r_log", "_we\u0131r_log", "_WE\u0130R_LOG", "_\u051deir_log", "_weir\uff3flog", "\uff3fweir_log", "_\uff57\uff45\uff49\uff52_log", "_wei\u0433_log", "_weir\u203flog",
+		"_we\u0301ir_log", "_we\u200bir_log", "\u200b_weir_log", "\ufeff_weir_log", "_\u00adweir_log", "_weir\u0332log", "\u202e_weir_log", "_\U0001d430eir_log", " _weir_log", "\t_weir_log", "__weir_log", "_weir log", "_weir", "weir_log", "%weir_log", "_weir-_log",
+		"\xff_weir_log", "_weir\xc0\xdflog",
+	} {
+		begin(t, db)
+		for _, sql := range []string{"CREATE TABLE %s (data)", "INSERT INTO %s VALUES ('mine')", "CREATE INDEX i ON %s (data)", "ALTER TABLE %s RENAME TO x", "ALTER TABLE x RENAME TO %s",
+			"CREATE TRIGGER tr AFTER INSERT ON t BEGIN DELETE FROM %s; END", "CREATE VIEW v AS SELECT * FROM %s"} {
+			if _, err := db.Exec(strings.ReplaceAll(sql, "%s", `"`+name+`"`), Params{}); err != nil {
+				t.Errorf("%q: %s: %v", name, sql, err)
+			}
+		}
+		for _, from := range []string{`"` + name + `"`, "`" + name + "`", "[" + name + "]", "main.[" + name + "]", "v"} {
+			rows, err := db.Query("SELECT data FROM "+from, Params{}, false)
+			if err != nil || len(rows) != 1 {
+				t.Errorf("%q as %s: %v %v", name, from, rows, err)
+			}
+		}
+		if _, err := db.Exec("INSERT INTO t (x) VALUES (2)", Params{}); err != nil {
+			t.Errorf("%q: %v", name, err)
+		}
+		if rows, err := db.Query(`SELECT * FROM "`+name+`"`, Params{}, false); err != nil || len(rows) != 0 {
+			t.Errorf("%q, emptied by a trigger: %v %v", name, rows, err)
+		}
+		commit(t, db) // which looks at names too
+		begin(t, db)
+		for _, sql := range []string{"DROP TRIGGER tr", "DROP VIEW v", `DROP TABLE "` + name + `"`} {
+			if _, err := db.Exec(sql, Params{}); err != nil {
+				t.Errorf("%q: %s: %v", name, sql, err)
+			}
+		}
+		commit(t, db)
+		if after := platform(t, db); after != before {
+			t.Fatalf("%q changed:\n%s\n%s", name, before, after)
 		}
 	}
 }
