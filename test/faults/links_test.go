@@ -22,7 +22,7 @@ func TestLinks(t *testing.T) {
 	w := newWatcher(t, c.listen)
 	stall, cuts, rounds := 2500*time.Millisecond, 4, 1
 	if *long {
-		stall, cuts, rounds = 15*time.Second, 30, 3
+		stall, cuts, rounds = 15*time.Second, 10, 2
 	}
 	for round := range rounds {
 		for _, name := range names {
