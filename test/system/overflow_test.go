@@ -78,7 +78,13 @@ end)
 // slow runs the app above with a gate: while it is shut, no write of Stuck/s becomes durable.
 func slow(t *testing.T, test func(t *testing.T, s *testkit.System, shut func() (open func()))) {
 	t.Helper()
-	testkit.Bubble(t, txtar.Parse([]byte(slowApp)), hostd.Limits{}, func(t *testing.T, s *testkit.System) {
+	slowWith(t, hostd.Limits{}, test)
+}
+
+// slowWith is slow with limits.
+func slowWith(t *testing.T, limits hostd.Limits, test func(t *testing.T, s *testkit.System, shut func() (open func()))) {
+	t.Helper()
+	testkit.Bubble(t, txtar.Parse([]byte(slowApp)), limits, func(t *testing.T, s *testkit.System) {
 		var gate atomic.Pointer[chan struct{}]
 		s.Barrier = func(id objectid.ID, sync func() error) error {
 			if g := gate.Load(); id.Class == "Stuck" && g != nil {

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"weir/services/host/hostd"
 	"weir/test/testkit"
 )
 
@@ -69,6 +71,74 @@ func TestNoRoomForSockets(t *testing.T) {
 		c = connect(t, s, "/forward?user=x")
 		wants(t, "afterwards", c, `"open"`)
 		c.Close()
+	})
+}
+
+// Where there is no room for ten seconds a socket's handler is given up, and its socket is closed with 1013; its close
+// handler waits for thirty.
+// spec: CONN-8, CONN-12
+func TestNoRoomForHandlers(t *testing.T) {
+	slow(t, func(t *testing.T, s *testkit.System, shut func() func()) {
+		c := connect(t, s, "/slowframe?user=late")
+		wants(t, "the socket", c, `"open"`)
+		open := shut()
+		for i := range 1024 { // they take all the room for thirty seconds
+			go func() { _, _, _, _ = s.HTTP("GET", fmt.Sprintf("/wait?n=%d", i%16), "") }()
+		}
+		time.Sleep(time.Second)
+		_ = c.Send("5")
+		time.Sleep(8500 * time.Millisecond)
+		if frame, err := c.Next(); err == nil || err.Error() != "no frame" {
+			t.Errorf("before ten seconds: %s %v", frame, err)
+		}
+		time.Sleep(time.Second)
+		if frame, err := c.Next(); err == nil || !strings.Contains(err.Error(), "close 1013") {
+			t.Errorf("after ten seconds: %s %v", frame, err)
+		}
+		time.Sleep(20 * time.Second)
+		overflown(t, s, c, "late")
+		open()
+	})
+}
+
+// One object that is stuck has 512 handlers of a gateway wait for it. The others stand in line until room gets scarce:
+// then they are refused, so that a quarter of the room is there for those that call others.
+// spec: HTTP-3, OBJ-10
+func TestStuckObjectLeavesRoom(t *testing.T) {
+	slowWith(t, hostd.Limits{Mailbox: 1000}, func(t *testing.T, s *testkit.System, shut func() func()) {
+		open := shut()
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		ends := map[int]int{}
+		for range 1024 {
+			wg.Go(func() {
+				status, _, _, err := s.HTTP("GET", "/wait", "")
+				mu.Lock()
+				defer mu.Unlock()
+				if ends[status]++; err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		time.Sleep(1500 * time.Millisecond)
+		c, err := s.Connect("/forward?user=x")
+		if err != nil {
+			t.Errorf("a handshake beside them: %v", err)
+		} else {
+			wants(t, "a socket beside them", c, `"open"`)
+			c.Close()
+		}
+		time.Sleep(time.Second)
+		mu.Lock()
+		if n := ends[503]; n < 256 || n > 512 || len(ends) != 1 {
+			t.Errorf("of 1,024 requests for the object these have ended: %v", ends)
+		}
+		mu.Unlock()
+		open()
+		wg.Wait()
+		if ends[200] != 1024-ends[503] {
+			t.Errorf("when it answers again: %v", ends)
+		}
 	})
 }
 
