@@ -6,12 +6,14 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"golang.org/x/tools/txtar"
 
+	"weir/pkg/objectid"
 	"weir/services/host/hostd"
 	"weir/test/testkit"
 )
@@ -31,19 +33,31 @@ object "B" {
     watch = function(state) state:follow(A("1"), "put") end,
     n = function(state) return state.store:get("n") end,
 }
+local Stuck = object "Stuck" { write = function(state) state.store:set("n", 1) end }
+object "C" { wait = function(state) Stuck("s"):write() end }
 `
 
-// openFiles counts the descriptors of object files.
-func openFiles(t *testing.T) (n int) {
+// openPaths counts the descriptors of each object file.
+func openPaths(t *testing.T) map[string]int {
 	t.Helper()
 	list, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		t.Fatal(err)
 	}
+	paths := map[string]int{}
 	for _, f := range list {
 		if target, err := os.Readlink(filepath.Join("/proc/self/fd", f.Name())); err == nil && strings.Contains(target, "/objects/") {
-			n++
+			paths[target]++
 		}
+	}
+	return paths
+}
+
+// openFiles counts the descriptors of object files.
+func openFiles(t *testing.T) (n int) {
+	t.Helper()
+	for _, count := range openPaths(t) {
+		n += count
 	}
 	return n
 }
@@ -110,6 +124,80 @@ func TestAwakeLimit(t *testing.T) {
 		}
 		if got := s.MustCall("A/0", "put", `1`); got != "1" {
 			t.Errorf("the first one was left awake: %s", got)
+		}
+	})
+}
+
+// While more objects are busy than may be awake, all of them are; as they end, the longest idle sleep.
+// spec: OBJ-14
+func TestAwakeLimitWhileBusy(t *testing.T) {
+	testkit.Bubble(t, txtar.Parse([]byte(sleepApp)), hostd.Limits{Awake: 10}, func(t *testing.T, s *testkit.System) {
+		gate := make(chan struct{})
+		s.Barrier = func(id objectid.ID, sync func() error) error {
+			if id.Class == "Stuck" {
+				<-gate
+			}
+			return sync()
+		}
+		s.Restart()
+		var wg sync.WaitGroup
+		for i := range 30 {
+			wg.Go(func() {
+				if _, err := s.Call(fmt.Sprintf("C/%d", i), "wait"); err != nil {
+					t.Errorf("C/%d: %v", i, err)
+				}
+			})
+		}
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if n := len(openPaths(t)); n < 30 {
+			t.Errorf("%d files are open while 30 objects wait", n)
+		}
+		close(gate)
+		wg.Wait()
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		if n := openFiles(t); n == 0 || n > 30 { // three for each
+			t.Errorf("%d files are open with at most 10 objects awake", n)
+		}
+	})
+}
+
+// An awake object's database is open once, whatever is asked of the object; the log beside it has two descriptors,
+// SQLite's own and the one that is synced, and both go with the connection.
+func TestOneDescriptor(t *testing.T) {
+	testkit.Bubble(t, txtar.Parse([]byte(sleepApp)), hostd.Limits{}, func(t *testing.T, s *testkit.System) {
+		look := func(when string) {
+			t.Helper()
+			databases := 0
+			for path, n := range openPaths(t) {
+				if database := strings.HasSuffix(path, ".db"); database && n != 1 || n > 2 {
+					t.Errorf("%s: %s is open %d times", when, path, n)
+				} else if database {
+					databases++
+				}
+			}
+			if databases != 2 {
+				t.Errorf("%s: %d databases are open", when, databases)
+			}
+		}
+		for _, when := range []string{"new", "woken", "woken again"} {
+			s.MustCall("B/1", "watch")
+			for i := range 100 {
+				s.MustCall("A/1", "put", `1`)
+				_, _ = s.Call("A/1", "put", `"no number"`) // fails: its VM is thrown away
+				if i%10 == 0 {
+					s.Edges("A/1")
+					look(when)
+				}
+			}
+			time.Sleep(time.Second)
+			look(when + ", after the events")
+			time.Sleep(6 * time.Minute)
+			synctest.Wait()
+			if left := openPaths(t); len(left) > 0 {
+				t.Errorf("%s: asleep, and open are %v", when, left)
+			}
 		}
 	})
 }
