@@ -49,6 +49,12 @@ type system struct {
 
 func start(t *testing.T, limits settings.Clients) *system {
 	t.Helper()
+	return startWith(t, standalone.Config{Clients: limits})
+}
+
+// startWith is start with settings of the test's own.
+func startWith(t *testing.T, c standalone.Config) *system {
+	t.Helper()
 	settings.RaiseDescriptors(0)
 	dir := t.TempDir()
 	archive, err := txtar.ParseFile("app.txtar")
@@ -66,7 +72,8 @@ func start(t *testing.T, limits settings.Clients) *system {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s, err := standalone.Open(ctx, standalone.Config{App: a, Data: filepath.Join(dir, "data"), Log: quiet, Listen: l, Port: true, Clients: limits})
+	c.App, c.Data, c.Log, c.Listen, c.Port = a, filepath.Join(dir, "data"), quiet, l, true
+	s, err := standalone.Open(ctx, c)
 	if err != nil {
 		t.Fatal(err)
 	}
