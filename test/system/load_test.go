@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"weir/pkg/app"
@@ -48,6 +49,8 @@ func TestDeclarationsRefused(t *testing.T) {
 		"fetch twice":             {`on "fetch" (function() end)`, `main\.lua:3: .*fetch`},
 		"a bucket without a name": {`kv ""`, `main\.lua:2: .*kv`},
 		"a bucket of a number":    {`kv {}`, `main\.lua:2: .*kv`},
+		"a bucket's longest name": {`kv "` + strings.Repeat("b", 64) + `"`, ``},
+		"a bucket's too long":     {`kv "` + strings.Repeat("b", 65) + `"`, `main\.lua:2: .*64 bytes`},
 	} {
 		dir := t.TempDir()
 		if err := os.WriteFile(filepath.Join(dir, "main.lua"), []byte(head+c.lua+"\n"+fetch), 0o600); err != nil {
