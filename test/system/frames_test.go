@@ -251,3 +251,38 @@ func TestNotSilent(t *testing.T) {
 		}
 	})
 }
+
+// A peer that goes on sending when its socket has ended is not read for long: 4,096 frames, or two seconds.
+// spec: CONN-10
+func TestFramesAfterTheEnd(t *testing.T) {
+	testkit.Bubble(t, txtar.Parse([]byte(framesApp)), hostd.Limits{}, func(t *testing.T, s *testkit.System) {
+		ends := func() *websocket.Conn {
+			ws := dialDeaf(t, s.Listener(), "/ws?user=late")
+			ws.SetCloseHandler(func(int, string) error { return nil }) // it does not answer
+			_ = ws.WriteMessage(websocket.BinaryMessage, nil)
+			if _, _, err := ws.ReadMessage(); !websocket.IsCloseError(err, 1003) {
+				t.Fatal(err)
+			}
+			return ws
+		}
+		ws, start, n := ends(), time.Now(), 0
+		for ; n < 10_000; n++ {
+			if _, err := ws.NetConn().Write([]byte(frame(fin|text, "1"))); err != nil {
+				break
+			}
+		}
+		if took := time.Since(start); n < 4096 || n > 4096+1000 || took > 100*time.Millisecond { // some are in the server's buffer
+			t.Errorf("%d frames were taken in %v", n, took)
+		}
+		ws, start = ends(), time.Now()
+		for {
+			if _, err := ws.NetConn().Write([]byte(frame(fin|text, "1"))); err != nil {
+				break
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		if took := time.Since(start); took < time.Second || took > 4*time.Second {
+			t.Errorf("frames were taken for %v", took)
+		}
+	})
+}

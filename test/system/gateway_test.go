@@ -3,6 +3,7 @@ package system
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -92,15 +93,52 @@ func TestHTTPLimits(t *testing.T) {
 			})
 		}
 		time.Sleep(time.Second)
+		start := time.Now()
 		status, header, _, err := s.HTTP("GET", "/", "")
-		if err != nil || status != 503 || header.Get("Retry-After") == "" {
-			t.Errorf("no room: %d %v %v", status, header, err)
+		if took := time.Since(start).Round(time.Second); err != nil || status != 503 || header.Get("Retry-After") != "1" || took != 5*time.Second {
+			t.Errorf("no room: %d %v %v after %v", status, header, err, took)
 		}
 		wg.Wait()
 		shut.Store(false)
 		close(gate)
 		if status, _, _, err := s.HTTP("GET", "/", ""); err != nil || status != 200 {
 			t.Errorf("afterwards: %d %v", status, err)
+		}
+	})
+}
+
+// A request's head has 64 KiB (and the server's own 4 KiB) and ten seconds; a connection that asks nothing more is closed
+// after two minutes.
+// spec: HTTP-3
+func TestRequestHeads(t *testing.T) {
+	testkit.Bubble(t, txtar.Parse([]byte(gatewayApp)), hostd.Limits{}, func(t *testing.T, s *testkit.System) {
+		head := func(n int) string { return "GET / HTTP/1.1\r\nHost: app.test\r\nX-A: " + strings.Repeat("x", n) }
+		for n, want := range map[int]string{64 << 10: "200", 68 << 10: "431"} {
+			if got := exchange(t, s.Listener(), []string{"GET"}, head(n)+"\r\n\r\n"); len(got) != 1 || !strings.HasPrefix(got[0], want) {
+				t.Errorf("a head with %d bytes of a value: %q", n, got)
+			}
+		}
+		for name, c := range map[string]struct {
+			sent string
+			want time.Duration
+		}{
+			"nothing":      {"", 10 * time.Second},
+			"half a head":  {head(100), 10 * time.Second},
+			"no more":      {head(100) + "\r\n\r\n", 120 * time.Second},
+			"half another": {head(100) + "\r\n\r\n" + head(100), 10 * time.Second},
+		} {
+			conn, err := s.Listener().Dial(t.Context(), "", "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			go func() { _, _ = io.WriteString(conn, c.sent) }()
+			start := time.Now()
+			_ = conn.SetDeadline(start.Add(time.Hour))
+			_, _ = io.Copy(io.Discard, conn)
+			if took := time.Since(start).Round(time.Second); took != c.want {
+				t.Errorf("%s: closed after %v, want %v", name, took, c.want)
+			}
+			_ = conn.Close()
 		}
 	})
 }

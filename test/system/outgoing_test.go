@@ -65,6 +65,23 @@ func TestOutgoingOverflowsByNumber(t *testing.T) {
 	})
 }
 
+// A frame that a peer does not take within ten seconds ends its socket, as if the connection had broken.
+// spec: CONN-8, CONN-12
+func TestOutgoingIsNotTaken(t *testing.T) {
+	slow(t, func(t *testing.T, s *testkit.System, _ func() func()) {
+		ws := dialDeaf(t, s.Listener(), "/forward?user=deaf") // it does not take "open"
+		defer ws.Close()
+		time.Sleep(9 * time.Second)
+		if got := s.MustCall("P/p", "watchers"); got != "1" {
+			t.Errorf("before ten seconds: %s edges", got)
+		}
+		time.Sleep(2 * time.Second)
+		if got := s.MustCall("Log/deaf", "all"); got != `["peer"]` || s.MustCall("P/p", "watchers") != "0" {
+			t.Errorf("after ten seconds: %s", got)
+		}
+	})
+}
+
 // dialDeaf opens a websocket that reads nothing.
 func dialDeaf(t *testing.T, l *testkit.Pipe, path string) *websocket.Conn {
 	t.Helper()

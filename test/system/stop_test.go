@@ -3,6 +3,7 @@ package system
 import (
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -40,6 +41,34 @@ func TestStopFinishes(t *testing.T) {
 		if status, _, _, err := s.HTTP("GET", "/wait", ""); err != nil || status != 200 {
 			t.Errorf("afterwards: %d %v", status, err)
 		}
+	})
+}
+
+// A request that runs for more than five seconds of a stop has no answer; the stop goes on.
+// spec: OPS-4
+func TestStopCutsRequests(t *testing.T) {
+	slow(t, func(t *testing.T, s *testkit.System, shut func() func()) {
+		open := shut()
+		var ended atomic.Bool
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if status, _, body, err := s.HTTP("GET", "/wait", ""); err == nil {
+				t.Errorf("%d %s", status, body)
+			}
+			ended.Store(true)
+		})
+		time.Sleep(time.Second)
+		wg.Go(s.Restart)
+		time.Sleep(4900 * time.Millisecond)
+		if ended.Load() {
+			t.Error("cut off before five seconds")
+		}
+		time.Sleep(200 * time.Millisecond)
+		if !ended.Load() {
+			t.Error("not cut off after five seconds")
+		}
+		open()
+		wg.Wait()
 	})
 }
 

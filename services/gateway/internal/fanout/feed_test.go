@@ -127,3 +127,16 @@ func TestCloseIsToldUntilAnswered(t *testing.T) {
 		}
 	})
 }
+
+// While an answer is awaited 10,000 events of a publisher are held; more are dropped, as sockets may miss some.
+// spec: CONN-6
+func TestHeldEventsAreBounded(t *testing.T) {
+	fd := newFeed()
+	fd.busy = true
+	for seq := range uint64(10_001) {
+		fd.hear(edge.Event{Publisher: fd.publisher, Seq: seq + 1, Topic: "e"})
+	}
+	if n := len(fd.held); n != 10_000 || fd.held[n-1].Seq != 10_000 {
+		t.Errorf("%d events are held", n)
+	}
+}
