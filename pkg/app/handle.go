@@ -237,7 +237,7 @@ func Filter(v lua.LValue) ([]byte, error) {
 	if _, ok := v.(*lua.LTable); !ok {
 		return nil, wire.Errorf(wire.BadValue, "a filter is a table of fields, as in { kind = \"sale\" }, not a %s", v.Type())
 	}
-	data, err := value.Encode(v, "filter", value.MaxState)
+	data, err := value.Encode(v, "filter", value.MaxFilter)
 	if err != nil {
 		return nil, err
 	}

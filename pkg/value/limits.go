@@ -13,6 +13,9 @@ const (
 	MaxEvent = 256 << 10
 	// MaxFrame bounds one websocket frame.
 	MaxFrame = 256 << 10
+	// MaxFilter bounds a filter: a follower's whole set of edges travels in one
+	// message, and so do many sockets' follows.
+	MaxFilter = 4 << 10
 	// MaxState bounds a connection's state.
 	MaxState = 64 << 10
 	// MaxStore bounds one stored value.

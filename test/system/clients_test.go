@@ -132,8 +132,8 @@ func TestFloodsWithoutMessages(t *testing.T) {
 			go ws.write(c.send...)
 			for i, want := range c.want {
 				got := ws.next()
-				for len(c.want) == 1 && strings.HasPrefix(got, "pong ") {
-					got = ws.next()
+				for len(c.want) == 1 && got != want && (strings.HasPrefix(got, "pong ") || got == "1" || got == "2") {
+					got = ws.next() // what was answered before
 				}
 				if got != want {
 					t.Errorf("%s: %d: %.200q, want %q", name, i, got, want)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	lua "github.com/yuin/gopher-lua"
+	"golang.org/x/sync/semaphore"
 
 	"weir/pkg/app"
 	"weir/pkg/failure"
@@ -53,10 +54,13 @@ type Config struct {
 }
 
 // Handler answers requests. It is safe for concurrent use.
-type Handler struct{ c Config }
+type Handler struct {
+	c    Config
+	room *semaphore.Weighted
+}
 
 // New makes a handler.
-func New(c Config) *Handler { return &Handler{c} }
+func New(c Config) *Handler { return &Handler{c, semaphore.NewWeighted(maxBodies)} }
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -68,10 +72,15 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(within)) // a body that trickles takes no longer than a request may
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	if err != nil {
+	held := &bodies{room: h.room}
+	defer held.release()
+	var body strings.Builder
+	if err := h.read(ctx, &body, w, r, held); err != nil {
 		var large *http.MaxBytesError
+		var full *wire.Error
 		switch {
+		case errors.As(err, &full):
+			h.refuse(w, r, err)
 		case errors.As(err, &large):
 			http.Error(w, "the body is larger than 10 MiB", http.StatusRequestEntityTooLarge)
 		case errors.Is(err, os.ErrDeadlineExceeded):
@@ -94,8 +103,13 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	in.Caller, in.Buckets = h.c.Caller, h.c.Buckets
-	answer, upgrade, err := h.run(ctx, in, r, body)
+	answer, upgrade, err := h.run(ctx, in, r, body.String())
 	h.c.Pool.Put(in, err == nil)
+	body.Reset()
+	held.release()
+	if err == nil && answer != nil {
+		err = held.take(ctx, len(answer.body))
+	}
 	switch {
 	case err != nil:
 		h.refuse(w, r, err)
@@ -106,10 +120,19 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// read reads the body, if there is one.
+func (h *Handler) read(ctx context.Context, into *strings.Builder, w http.ResponseWriter, r *http.Request, held *bodies) error {
+	if r.ContentLength == 0 {
+		return nil
+	}
+	_, err := io.Copy(into, &arriving{http.MaxBytesReader(w, r.Body, maxBody), ctx, held})
+	return err
+}
+
 // run runs the handler.
-func (h *Handler) run(ctx context.Context, in *app.Instance, r *http.Request, body []byte) (*response, *Upgrade, error) {
+func (h *Handler) run(ctx context.Context, in *app.Instance, r *http.Request, body string) (*response, *Upgrade, error) {
 	rq := &request{h: h, in: in, r: r}
-	arg := rq.table(string(body))
+	arg := rq.table(body)
 	results, err := in.Call(luavm.NewMeter(ctx, budget), place(r), in.Fetch(), arg)
 	if err != nil {
 		return nil, nil, err

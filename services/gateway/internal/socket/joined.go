@@ -120,6 +120,9 @@ func (h *hijacker) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if u, ok := c.(interface{ Underlying() net.Conn }); ok {
+		c = u.Underlying() // a socket has deadlines of its own
+	}
 	h.conn = &joined{Conn: c}
 	return h.conn, rw, nil
 }

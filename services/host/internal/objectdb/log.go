@@ -18,7 +18,7 @@ func (db *DB) Append(at int64, topic string, data []byte) (edge.Event, error) {
 	kept := db.logRows > 0 || db.Edges.Durable()
 	if kept && db.logSize+size > db.o.MaxLogBytes {
 		return edge.Event{}, wire.Errorf(wire.LogFull, "%s has %d undelivered events (%d MiB of %d): a follower is far behind or gone; `weir edges %s` shows which",
-			db.id, db.logRows, db.logSize>>20, db.o.MaxLogBytes>>20, db.id)
+			db.id, db.logRows, (db.logSize+1<<20-1)>>20, db.o.MaxLogBytes>>20, db.id)
 	}
 	e := &db.Edges
 	if !kept {
