@@ -38,7 +38,9 @@ func uploads(t *testing.T, s *testkit.System, size int, body string) upload {
 	if err != nil {
 		t.Fatal(err)
 	}
-	go func() { _, _ = fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: app.test\r\nContent-Length: %d\r\n\r\n%s", size, body) }()
+	go func() {
+		_, _ = fmt.Fprintf(conn, "POST / HTTP/1.1\r\nHost: app.test\r\nContent-Length: %d\r\n\r\n%s", size, body)
+	}()
 	return upload{conn, bufio.NewReader(conn)}
 }
 
@@ -99,7 +101,9 @@ func TestUnreadAnswer(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			go func() { _, _ = io.WriteString(conn, "GET /large HTTP/1.1\r\nHost: app.test\r\nConnection: close\r\n\r\n") }()
+			go func() {
+				_, _ = io.WriteString(conn, "GET /large HTTP/1.1\r\nHost: app.test\r\nConnection: close\r\n\r\n")
+			}()
 			return conn
 		}
 		deaf, slow := ask(), ask()
