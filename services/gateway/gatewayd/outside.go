@@ -40,7 +40,7 @@ type line struct {
 func (c *caller) CallObject(ctx context.Context, id objectid.ID, method string, args []byte) (results []byte, err error) {
 	l := c.join(id)
 	defer c.leave(id, l)
-	c.pool.Wait(func() {
+	c.pool.Wait(ctx, func() {
 		if err = c.line(ctx, l, id); err == nil {
 			defer func() { <-l.tokens }()
 			results, err = c.client.Call(ctx, wire.CallRequest{To: id.String(), Method: method, Args: json.RawMessage(args)})
@@ -97,24 +97,24 @@ var _ app.Buckets = buckets{}
 
 // Get implements app.Buckets.
 func (b buckets) Get(ctx context.Context, bucket, key string) (data []byte, ok bool, err error) {
-	b.pool.Wait(func() { data, ok, err = b.kv.Get(ctx, bucket, key) })
+	b.pool.Wait(ctx, func() { data, ok, err = b.kv.Get(ctx, bucket, key) })
 	return data, ok, err
 }
 
 // Set implements app.Buckets.
 func (b buckets) Set(ctx context.Context, bucket, key string, data []byte) (err error) {
-	b.pool.Wait(func() { err = b.kv.Set(ctx, bucket, key, data) })
+	b.pool.Wait(ctx, func() { err = b.kv.Set(ctx, bucket, key, data) })
 	return err
 }
 
 // Delete implements app.Buckets.
 func (b buckets) Delete(ctx context.Context, bucket, key string) (err error) {
-	b.pool.Wait(func() { err = b.kv.Delete(ctx, bucket, key) })
+	b.pool.Wait(ctx, func() { err = b.kv.Delete(ctx, bucket, key) })
 	return err
 }
 
 // List implements app.Buckets.
 func (b buckets) List(ctx context.Context, bucket, prefix, cursor string, limit int) (keys []string, more bool, err error) {
-	b.pool.Wait(func() { keys, more, err = b.kv.List(ctx, bucket, prefix, cursor, limit) })
+	b.pool.Wait(ctx, func() { keys, more, err = b.kv.List(ctx, bucket, prefix, cursor, limit) })
 	return keys, more, err
 }

@@ -66,7 +66,7 @@ func TestLineOfAnObject(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			go func() { p.Wait(func() { <-end }); p.Put(in, true) }()
+			go func() { p.Wait(t.Context(), func() { <-end }); p.Put(in, true) }()
 			synctest.Wait()
 		}
 		refused(2*time.Second, "512 handlers")

