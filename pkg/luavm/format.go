@@ -12,13 +12,13 @@ import (
 func (vm *VM) strFormat(L *lua.LState) int {
 	f := argString(L, 1)
 	vm.scan(len(f))
-	var parts []string
-	size, arg := 0, 1
+	var b strings.Builder
+	arg := 1
 	add := func(part string) {
-		if size += len(part); size > vm.opts.MaxString {
+		if b.Len()+len(part) > vm.opts.MaxString {
 			vm.room(L, -1)
 		}
-		parts = append(parts, part)
+		b.WriteString(part)
 	}
 	for i := 0; i < len(f); {
 		next := strings.IndexByte(f[i:], '%')
@@ -38,8 +38,8 @@ func (vm *VM) strFormat(L *lua.LState) int {
 		arg++
 		add(vm.formatOne(L, spec, arg))
 	}
-	vm.room(L, size)
-	return vm.pushString(L, strings.Join(parts, ""))
+	vm.room(L, b.Len())
+	return vm.pushString(L, b.String())
 }
 
 type formatSpec struct {

@@ -19,7 +19,8 @@ type Meter struct {
 	built   atomic.Int64
 	checked atomic.Int64 // score at the last look at the heap
 	stopped atomic.Bool
-	long    atomic.Bool // it is a long call, and it is its turn
+	turn    atomic.Bool // it is a long call, and has one of the turns
+	around  func(wait func())
 
 	mu      sync.Mutex // guards cause, derived and cancel
 	cause   error
@@ -29,7 +30,7 @@ type Meter struct {
 
 // NewMeter returns a meter that allows budget instructions until ctx is done.
 func NewMeter(ctx context.Context, budget int64) *Meter {
-	return &Meter{ctx: ctx, budget: budget}
+	return &Meter{ctx: ctx, budget: budget, around: func(wait func()) { wait() }}
 }
 
 // Work charges n instructions for work done in Go. Past the budget the VM raises at its next instruction. Others may run
@@ -55,7 +56,7 @@ func (m *Meter) Built(n int64) {
 	n = min(n, 1<<40)
 	all := m.built.Add(n)
 	m.watch(n)
-	m.spent(n/bytesCost, all/bytesCost)
+	m.spent(all/bytesCost-(all-n)/bytesCost, all/bytesCost)
 }
 
 // Spent returns the instructions and bytes charged so far; instructions lag by at most one poll (32).
@@ -91,7 +92,7 @@ func (m *Meter) Err() error {
 
 // Done is closed when the call was cut or its context is done. Who asks is about to wait.
 func (m *Meter) Done() <-chan struct{} {
-	m.endTurn()
+	m.EndTurn()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.derived == nil {

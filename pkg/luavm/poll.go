@@ -28,7 +28,7 @@ type poll struct {
 // use makes m the meter that counts and returns the one before.
 func (p *poll) use(m *Meter) *Meter {
 	p.flush()
-	p.m.endTurn()
+	p.m.EndTurn()
 	old := p.m
 	p.m = m
 	p.left, p.quantum = 1, 1

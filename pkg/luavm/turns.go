@@ -12,8 +12,8 @@ const (
 	bytesCost  = 64      // bytes built that cost one instruction here
 )
 
-// long has a token for each long call that runs.
-var long = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1))
+// turns has a token for each long call whose turn it is.
+var turns = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1))
 
 // spent lets others run if it is time: a call has just spent n and thereby all.
 func (m *Meter) spent(n, all int64) {
@@ -24,25 +24,32 @@ func (m *Meter) spent(n, all int64) {
 
 func (m *Meter) yield(n, all int64) {
 	runtime.Gosched()
-	if all < longAfter || m.long.Load() && all>>longShift == (all-n)>>longShift {
+	if all < longAfter || m.turn.Load() && all>>longShift == (all-n)>>longShift {
 		return
 	}
-	m.endTurn()
+	m.EndTurn()
 	select {
-	case long <- struct{}{}:
+	case turns <- struct{}{}:
+		m.turn.Store(true)
 	default:
-		select {
-		case long <- struct{}{}:
-		case <-m.Done():
-			return
-		}
+		m.around(func() {
+			select {
+			case turns <- struct{}{}:
+				m.turn.Store(true)
+			case <-m.Done():
+			}
+		})
 	}
-	m.long.Store(true)
 }
 
-// endTurn gives the place of a long call away: it ends, or waits for something.
-func (m *Meter) endTurn() {
-	if m.long.CompareAndSwap(true, false) {
-		<-long
+// EndTurn gives the turn of a long call away: it ends, waits for something, or begins what is long and lets nobody run
+// meanwhile. Its next turn comes when it computes again. Done does the same.
+func (m *Meter) EndTurn() {
+	if m.turn.Load() && m.turn.CompareAndSwap(true, false) {
+		<-turns
 	}
 }
+
+// WaitWith makes around run the waits of a long call for its turn, so that what it holds may serve others meanwhile. Call
+// it before the call begins.
+func (m *Meter) WaitWith(around func(wait func())) { m.around = around }

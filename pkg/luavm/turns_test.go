@@ -10,28 +10,32 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// places gives long calls n places, for this test.
-func places(t *testing.T, n int) {
-	before := long
-	long = make(chan struct{}, n)
-	t.Cleanup(func() { long = before })
+// turnsOf gives long calls n turns, for this test.
+func turnsOf(t *testing.T, n int) {
+	before := turns
+	turns = make(chan struct{}, n)
+	t.Cleanup(func() { turns = before })
 }
 
 const forLong = `for i = 1, 200000 do end `
 
-// A long call has a place while it runs and at no other time: not when it is short, waits, calls with another meter or has
+// A long call has a turn while it runs and at no other time: not when it is short, waits, calls with another meter or has
 // ended, in whatever way.
-func TestLongCallsHavePlaces(t *testing.T) {
-	places(t, 1)
+func TestLongCallsHaveTurns(t *testing.T) {
+	turnsOf(t, 1)
 	vm := New(Options{})
 	defer vm.Close()
 	var got []int
 	vm.SetGlobal("look", vm.L.NewFunction(func(*lua.LState) int {
-		got = append(got, len(long))
+		got = append(got, len(turns))
 		return 0
 	}))
 	vm.SetGlobal("wait", vm.L.NewFunction(func(*lua.LState) int {
 		vm.Meter().Done()
+		return 0
+	}))
+	vm.SetGlobal("work", vm.L.NewFunction(func(*lua.LState) int {
+		vm.Meter().EndTurn()
 		return 0
 	}))
 	vm.SetGlobal("nested", vm.L.NewFunction(func(L *lua.LState) int {
@@ -51,6 +55,7 @@ func TestLongCallsHavePlaces(t *testing.T) {
 		{`("x"):rep(8e6) look()`, []int{1}},
 		{`("a"):rep(1500):find(".-b") look()`, []int{1}},
 		{forLong + `look() wait() look() ` + forLong + `look()`, []int{1, 0, 1}},
+		{forLong + `look() work() look() ` + forLong + `look()`, []int{1, 0, 1}},
 		{forLong + `nested(function() look() ` + forLong + `look() end) look() ` + forLong + `look()`, []int{0, 1, 0, 1}},
 		{`coroutine.wrap(function() ` + forLong + `look() end)() look()`, []int{1, 1}},
 		{`pcall(function() ` + forLong + `error("x") end) look()`, []int{1}},
@@ -69,19 +74,19 @@ func TestLongCallsHavePlaces(t *testing.T) {
 				break
 			}
 		}
-		if len(long) != 0 {
-			t.Fatalf("%s: its place is still taken", c.src)
+		if len(turns) != 0 {
+			t.Fatalf("%s: it still has its turn", c.src)
 		}
 	}
 }
 
-// A long call waits for a place until its deadline; short ones do not need any.
+// A long call waits for its turn until its deadline; short ones do not need any.
 func TestLongCallsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		places(t, 1)
+		turnsOf(t, 1)
 		vm := New(Options{})
 		defer vm.Close()
-		long <- struct{}{}
+		turns <- struct{}{}
 		run := func(src string) error {
 			ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 			defer cancel()
@@ -93,12 +98,19 @@ func TestLongCallsWait(t *testing.T) {
 			t.Errorf("a short call: %v after %v", err, time.Since(began))
 		}
 		if err := run(forLong); !errors.Is(err, ErrTimeout) || time.Since(began) != 10*time.Second {
-			t.Errorf("a long call without a place: %v after %v", err, time.Since(began))
+			t.Errorf("a long call without a turn: %v after %v", err, time.Since(began))
 		}
-		time.AfterFunc(time.Second, func() { <-long })
+		time.AfterFunc(time.Second, func() { <-turns })
 		began = time.Now()
 		if err := run(forLong); err != nil || time.Since(began) != time.Second {
-			t.Errorf("a long call whose place comes: %v after %v", err, time.Since(began))
+			t.Errorf("a long call whose turn comes: %v after %v", err, time.Since(began))
+		}
+		// What it holds may serve others meanwhile.
+		turns <- struct{}{}
+		m, waits := NewMeter(context.Background(), 10_000_000), 0
+		m.WaitWith(func(wait func()) { waits++; <-turns; wait() })
+		if _, err := vm.Run(m, compile(t, forLong)); err != nil || waits != 1 || len(turns) != 0 {
+			t.Errorf("a long call that waits with others: %v, %d waits, %d turns", err, waits, len(turns))
 		}
 	})
 }

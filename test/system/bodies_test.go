@@ -56,7 +56,7 @@ func (u upload) answer() string {
 	return strings.TrimSpace(fmt.Sprintf("%d %.20s %s", resp.StatusCode, body, resp.Header.Get("Retry-After")))
 }
 
-// A gateway holds 256 MiB of large bodies at once: who comes then is told so after 5 s, while small ones go on, and there
+// A gateway holds 128 MiB of large bodies at once: who comes then is told so after 5 s, while small ones go on, and there
 // is room again when the others end.
 // spec: HTTP-3
 func TestRoomForBodies(t *testing.T) {
@@ -64,7 +64,7 @@ func TestRoomForBodies(t *testing.T) {
 		const size = 10 << 20
 		most := strings.Repeat("x", size-1)
 		var all []upload
-		for range 25 {
+		for range 12 {
 			all = append(all, uploads(t, s, size, most))
 		}
 		time.Sleep(time.Second)
@@ -93,7 +93,7 @@ func TestRoomForBodies(t *testing.T) {
 	})
 }
 
-// A client that does not read its answer is left after 30 s; one that reads slowly gets all of it.
+// A client that does not read its answer is left after 20 s; one that reads slowly gets all of it.
 // spec: HTTP-3
 func TestUnreadAnswer(t *testing.T) {
 	testkit.Bubble(t, txtar.Parse([]byte(bodiesApp)), hostd.Limits{}, func(t *testing.T, s *testkit.System) {

@@ -126,7 +126,7 @@ func (g *Gateway) Run(ctx context.Context, l net.Listener) error {
 
 // Serve takes connections until Close. It closes the listener.
 func (g *Gateway) Serve(l net.Listener) error {
-	if err := g.server.Serve(patient{l}); !errors.Is(err, http.ErrServerClosed) {
+	if err := g.server.Serve(deadlineListener{l}); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil

@@ -18,7 +18,6 @@ import (
 
 	"weir/pkg/app"
 	"weir/pkg/failure"
-	"weir/pkg/luavm"
 	"weir/pkg/objectid"
 	"weir/pkg/wire"
 	"weir/services/gateway/internal/pool"
@@ -28,7 +27,7 @@ import (
 const (
 	maxBody    = 10 << 20
 	within     = 30 * time.Second
-	roomWithin = 5 * time.Second // for a VM; then the client is told to come again
+	roomWithin = 5 * time.Second // for a VM, or for a body; then the client is told to come again
 	budget     = 10_000_000
 	maxAnswer  = 10 << 20
 )
@@ -55,12 +54,15 @@ type Config struct {
 
 // Handler answers requests. It is safe for concurrent use.
 type Handler struct {
-	c    Config
-	room *semaphore.Weighted
+	c       Config
+	bodies  *semaphore.Weighted
+	answers *semaphore.Weighted
 }
 
 // New makes a handler.
-func New(c Config) *Handler { return &Handler{c, semaphore.NewWeighted(maxBodies)} }
+func New(c Config) *Handler {
+	return &Handler{c, semaphore.NewWeighted(maxBodies), semaphore.NewWeighted(maxAnswers)}
+}
 
 // ServeHTTP implements http.Handler.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -72,10 +74,10 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	control := http.NewResponseController(w)
 	_ = control.SetReadDeadline(time.Now().Add(within)) // a body that trickles takes no longer than a request may
-	held := &bodies{room: h.room}
-	defer held.release()
+	arrived := &held{room: h.bodies}
+	defer arrived.release()
 	var body strings.Builder
-	if err := h.read(ctx, &body, w, r, held); err != nil {
+	if err := h.read(ctx, &body, w, r, arrived); err != nil {
 		var large *http.MaxBytesError
 		var full *wire.Error
 		switch {
@@ -106,26 +108,29 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer, upgrade, err := h.run(ctx, in, r, body.String())
 	h.c.Pool.Put(in, err == nil)
 	body.Reset()
-	held.release()
-	if err == nil && answer != nil {
-		err = held.take(ctx, len(answer.body))
-	}
+	arrived.release()
+	leaving := &held{room: h.answers}
+	defer leaving.release()
 	switch {
 	case err != nil:
 		h.refuse(w, r, err)
 	case upgrade != nil:
 		h.c.Upgrade(w, r, upgrade)
+	case !leaving.try(len(answer.body)):
+		// Not to be tried again: the handler did what it does.
+		h.c.Log.Warn("an answer has no room", "method", r.Method, "path", r.URL.EscapedPath(), "bytes", len(answer.body))
+		http.Error(w, "other answers take all the room", http.StatusServiceUnavailable)
 	default:
 		answer.write(w, r)
 	}
 }
 
 // read reads the body, if there is one.
-func (h *Handler) read(ctx context.Context, into *strings.Builder, w http.ResponseWriter, r *http.Request, held *bodies) error {
+func (h *Handler) read(ctx context.Context, into *strings.Builder, w http.ResponseWriter, r *http.Request, arrived *held) error {
 	if r.ContentLength == 0 {
 		return nil
 	}
-	_, err := io.Copy(into, &arriving{http.MaxBytesReader(w, r.Body, maxBody), ctx, held})
+	_, err := io.Copy(into, &arriving{http.MaxBytesReader(w, r.Body, maxBody), ctx, arrived})
 	return err
 }
 
@@ -133,7 +138,7 @@ func (h *Handler) read(ctx context.Context, into *strings.Builder, w http.Respon
 func (h *Handler) run(ctx context.Context, in *app.Instance, r *http.Request, body string) (*response, *Upgrade, error) {
 	rq := &request{h: h, in: in, r: r}
 	arg := rq.table(body)
-	results, err := in.Call(luavm.NewMeter(ctx, budget), place(r), in.Fetch(), arg)
+	results, err := in.Call(h.c.Pool.Meter(ctx, budget), place(r), in.Fetch(), arg)
 	if err != nil {
 		return nil, nil, err
 	}

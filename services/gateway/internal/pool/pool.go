@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"weir/pkg/app"
+	"weir/pkg/luavm"
 	"weir/pkg/wire"
 )
 
@@ -82,6 +83,13 @@ func (p *Pool) Wait(ctx context.Context, what func()) {
 	<-p.places
 	defer func() { p.places <- struct{}{} }()
 	what()
+}
+
+// Meter bounds a handler. While it computes for so long that it must wait for its turn, others run in its place.
+func (p *Pool) Meter(ctx context.Context, budget int64) *luavm.Meter {
+	m := luavm.NewMeter(ctx, budget)
+	m.WaitWith(func(wait func()) { p.Wait(ctx, wait) })
+	return m
 }
 
 // Put gives a VM back. good: it may serve again. No more are kept than may run at once.

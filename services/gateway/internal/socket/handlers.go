@@ -69,7 +69,7 @@ func (s *Socket) runOn(ctx context.Context, in *app.Instance, it item) bool {
 		}
 		args = append(args, v)
 	}
-	_, err = in.Call(luavm.NewMeter(ctx, handlerBudget), s.program.Name+"."+it.handler+" of "+s.identity.String(), fn, args...)
+	_, err = in.Call(s.c.Pool.Meter(ctx, handlerBudget), s.program.Name+"."+it.handler+" of "+s.identity.String(), fn, args...)
 	if err == nil {
 		err = b.keep()
 	}

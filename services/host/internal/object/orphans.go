@@ -1,6 +1,7 @@
 package object
 
 import (
+	"errors"
 	"context"
 	"strings"
 	"time"
@@ -59,10 +60,19 @@ func (r *Registry) orphans(ctx context.Context, names []string) (orphans []strin
 		}
 		token := ""
 		err := o.ask(ctx, func(a *activation, done func(error)) {
-			if a.relay != nil { // else it was left from before the last start
+			if a.relay != nil {
 				token = a.db.Token
+				done(nil)
+				return
 			}
-			done(nil)
+			// It was left from before the last start. What is published next makes another.
+			e := a.small(func() error {
+				if a.db.Token != "" {
+					a.db.SetToken("")
+				}
+				return nil
+			})
+			a.out.leave(func(barrier error) { done(errors.Join(e, barrier)) })
 		})
 		if err == nil && name != prefix+token {
 			orphans = append(orphans, name)

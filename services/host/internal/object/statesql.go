@@ -13,10 +13,16 @@ import (
 
 func alarmAt(due, set int64) objectdb.Alarm { return objectdb.Alarm{Due: due, SetAt: set, Next: due} }
 
+// db is the object's database, for what may take long: whose turn it is, is another call's meanwhile.
+func (s *stateBinding) db() *objectdb.DB {
+	s.a.t.meter.EndTurn()
+	return s.a.db
+}
+
 // sqlExec is state.sql:exec(sql, params?).
 func (s *stateBinding) sqlExec(L *lua.LState) int {
 	sql, params := s.sqlArgs(L)
-	n, err := s.a.db.Exec(sql, params)
+	n, err := s.db().Exec(sql, params)
 	if err != nil {
 		s.sqlRaise(L, err)
 	}
@@ -27,7 +33,7 @@ func (s *stateBinding) sqlExec(L *lua.LState) int {
 // sqlQuery is state.sql:query(sql, params?): an array of rows.
 func (s *stateBinding) sqlQuery(L *lua.LState) int {
 	sql, params := s.sqlArgs(L)
-	rows, err := s.a.db.Query(sql, params, false)
+	rows, err := s.db().Query(sql, params, false)
 	if err != nil {
 		s.sqlRaise(L, err)
 	}
@@ -43,7 +49,7 @@ func (s *stateBinding) sqlQuery(L *lua.LState) int {
 // sqlQueryOne is state.sql:query_one(sql, params?): the first row or nil.
 func (s *stateBinding) sqlQueryOne(L *lua.LState) int {
 	sql, params := s.sqlArgs(L)
-	rows, err := s.a.db.Query(sql, params, true)
+	rows, err := s.db().Query(sql, params, true)
 	if err != nil {
 		s.sqlRaise(L, err)
 	}

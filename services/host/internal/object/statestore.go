@@ -24,7 +24,7 @@ func storeKey(L *lua.LState, n int) string {
 
 // storeGet is state.store:get(key).
 func (s *stateBinding) storeGet(L *lua.LState) int {
-	data, err := s.a.db.Get(storeKey(L, 2))
+	data, err := s.db().Get(storeKey(L, 2))
 	if err != nil {
 		s.sqlRaise(L, err)
 	}
@@ -50,7 +50,7 @@ func (s *stateBinding) storeSet(L *lua.LState) int {
 	if err != nil {
 		luavm.Raise(L, err)
 	}
-	if err := s.a.db.Set(key, data); err != nil {
+	if err := s.db().Set(key, data); err != nil {
 		s.sqlRaise(L, err)
 	}
 	return 0
@@ -58,7 +58,7 @@ func (s *stateBinding) storeSet(L *lua.LState) int {
 
 // storeDelete is state.store:delete(key).
 func (s *stateBinding) storeDelete(L *lua.LState) int {
-	if err := s.a.db.Delete(storeKey(L, 2)); err != nil {
+	if err := s.db().Delete(storeKey(L, 2)); err != nil {
 		s.sqlRaise(L, err)
 	}
 	return 0
@@ -70,7 +70,7 @@ func (s *stateBinding) storeList(L *lua.LState) int {
 	if err != nil {
 		luavm.Raise(L, err)
 	}
-	items, more, err := s.a.db.List(o.Prefix, o.Cursor, o.Limit)
+	items, more, err := s.db().List(o.Prefix, o.Cursor, o.Limit)
 	if err != nil {
 		s.sqlRaise(L, err)
 	}
