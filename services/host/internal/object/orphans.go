@@ -1,8 +1,8 @@
 package object
 
 import (
-	"errors"
 	"context"
+	"errors"
 	"strings"
 	"time"
 
