@@ -35,9 +35,10 @@ func (r *Registry) sweepStreams(ctx context.Context) {
 // orphans are the streams that are neither an awake publisher's nor one's that will wake for what it has to send.
 func (r *Registry) orphans(ctx context.Context, names []string) (orphans []string) {
 	owners := map[string]objectid.ID{} // by what the names of its streams begin with
+	sends := map[objectid.ID]bool{}
 	for id, e := range r.c.Wake.All() {
 		if e.Events {
-			owners[wire.Stream(r.c.App.Name, id, "")] = id
+			owners[wire.Stream(r.c.App.Name, id, "")], sends[id] = id, true
 		}
 	}
 	r.mu.Lock()
@@ -56,7 +57,10 @@ func (r *Registry) orphans(ctx context.Context, names []string) (orphans []strin
 		o := r.objects[id]
 		r.mu.Unlock()
 		if o == nil {
-			continue // it will wake
+			if !sends[id] { // it fell asleep meanwhile
+				orphans = append(orphans, name)
+			} // else it will wake
+			continue
 		}
 		token := ""
 		err := o.ask(ctx, func(a *activation, done func(error)) {
