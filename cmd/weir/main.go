@@ -33,6 +33,10 @@ func (e exit) Unwrap() error { return e.err }
 
 func run(ctx context.Context, args, env []string, stdout, stderr io.Writer) int {
 	code, done := 0, false
+	bare, helps := len(args) == 0, stdout
+	if bare { // help, but nothing that was asked for
+		args, helps = []string{"--help"}, stderr
+	}
 	var commands struct {
 		Dev   devCommand   `cmd:"" help:"Run an app with everything it needs in this one process."`
 		Check checkCommand `cmd:"" help:"Find every mistake in an app's declarations and migrations."`
@@ -40,13 +44,16 @@ func run(ctx context.Context, args, env []string, stdout, stderr io.Writer) int 
 		Edges edgesCommand `cmd:"" help:"Show who follows an object, and what was dropped."`
 	}
 	parser, err := kong.New(&commands, kong.Name("weir"), kong.Description("Objects in Lua that publish events to approved followers."),
-		kong.Writers(stdout, stderr), kong.Exit(func(c int) { code, done = c, true }), kong.UsageOnError(), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Writers(helps, stderr), kong.Exit(func(c int) { code, done = c, true }), kong.UsageOnError(), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.ExplicitGroups([]kong.Group{{Key: "limits", Title: "Limits:"}}))
 	if err != nil {
 		fmt.Fprintln(stderr, "weir:", err)
 		return 2
 	}
 	command, err := parser.Parse(args)
+	if bare {
+		return 2
+	}
 	if done {
 		return code
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -52,6 +54,24 @@ type Class struct {
 	Migrations []Migration
 
 	MigrationsDir string // as it was declared
+}
+
+// Topics says what the class publishes, for messages.
+func (c *Class) Topics() string { return has("publishes", maps.Keys(c.Publishes)) }
+
+// ClassNames says what classes there are, for messages.
+func (a *App) ClassNames() string { return has("has", maps.Keys(a.Classes)) }
+
+// has lists names, in order and not too many.
+func has(verb string, names iter.Seq[string]) string {
+	list := slices.Sorted(names)
+	switch n := len(list); {
+	case n == 0:
+		return "it " + verb + " none"
+	case n > 20:
+		list = append(list[:20], fmt.Sprintf("and %d more", n-20))
+	}
+	return "it " + verb + " " + strings.Join(list, ", ")
 }
 
 // Migration is one .sql file of a class's folder; they are sorted by name.
@@ -161,6 +181,9 @@ func (a *App) read() error {
 		a.files[rel] = b
 		return nil
 	})
+	if errors.Is(err, os.ErrNotExist) {
+		return fmt.Errorf("cannot read the app: there is no folder %s: %w", a.Dir, os.ErrNotExist)
+	}
 	if err != nil {
 		return fmt.Errorf("cannot read the app: %w", err)
 	}

@@ -81,3 +81,19 @@ func TestHints(t *testing.T) {
 		t.Errorf("no error: %+v", f)
 	}
 }
+
+// A method of state or conn that is not there is named, with those that are.
+func TestNoMethod(t *testing.T) {
+	for source, want := range map[string]string{
+		`    state:folow(P("p"), "e")`: `state has no method "folow"; it has publish, follow, unfollow, followers, drop_followers, set_alarm, clear_alarm, and the class's own`,
+		`conn:sned({ a = 1 })`:         `conn has no method "sned"; it has send, follow, unfollow, close`,
+		`state:publish("e", helper())`: luaHints[0].hint,
+		`state:one(); state:two()`:     luaHints[0].hint,
+		`local x = nothing()`:          luaHints[0].hint,
+	} {
+		e := &wire.Error{Message: "main.lua:3: attempt to call a non-function object", Trace: []wire.Frame{{File: "main.lua", Line: 3, Source: source}}}
+		if got := Of(e).Hint; got != want {
+			t.Errorf("%s: %q, want %q", source, got, want)
+		}
+	}
+}

@@ -1,6 +1,9 @@
 package failure
 
 import (
+	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"weir/pkg/wire"
@@ -40,10 +43,37 @@ func hint(e *wire.Error) string {
 	if e.Code != "" {
 		return hints[e.Code]
 	}
+	if text := noMethod(e); text != "" {
+		return text
+	}
 	for _, h := range luaHints {
 		if strings.Contains(e.Message, h.text) {
 			return h.hint
 		}
 	}
 	return ""
+}
+
+// methods are those of the platform's tables that an app calls most.
+var methods = map[string][]string{
+	"state": {"publish", "follow", "unfollow", "followers", "drop_followers", "set_alarm", "clear_alarm"},
+	"conn":  {"send", "follow", "unfollow", "close"},
+}
+
+var onTable = regexp.MustCompile(`\b(state|conn):(\w+)`)
+
+// noMethod names the method that is not there, if the line that failed calls just one of state or conn.
+func noMethod(e *wire.Error) string {
+	if !strings.Contains(e.Message, "attempt to call a non-function") || len(e.Trace) == 0 {
+		return ""
+	}
+	calls := onTable.FindAllStringSubmatch(e.Trace[0].Source, -1)
+	if len(calls) != 1 || slices.Contains(methods[calls[0][1]], calls[0][2]) {
+		return ""
+	}
+	own := ""
+	if calls[0][1] == "state" {
+		own = ", and the class's own"
+	}
+	return fmt.Sprintf("%s has no method %q; it has %s%s", calls[0][1], calls[0][2], strings.Join(methods[calls[0][1]], ", "), own)
 }

@@ -91,8 +91,13 @@ func Open(_ context.Context, c Config) (*Gateway, error) {
 	g.fanout, g.caller = fanout.New(client, c.Log), &caller{client: client, pool: g.pool, lines: map[objectid.ID]*line{}}
 	g.fetch = fetch.New(fetch.Config{App: c.App, Pool: g.pool, Caller: g.caller, Buckets: g.buckets, Log: c.Log, Remote: trusted.remote, Explain: c.Explain, Upgrade: g.upgrade})
 	g.upgrader = websocket.Upgrader{ReadBufferSize: 2048, WriteBufferPool: &sync.Pool{}, CheckOrigin: g.allowed,
-		Error: func(w http.ResponseWriter, _ *http.Request, status int, reason error) {
-			http.Error(w, reason.Error(), status)
+		Error: func(w http.ResponseWriter, r *http.Request, status int, reason error) {
+			text := reason.Error()
+			if status == http.StatusForbidden {
+				text = fmt.Sprintf("pages of %q may not open websockets here: --origins (WEIR_ORIGINS) lets them", r.Header.Get("Origin"))
+				c.Log.Info("a websocket was refused: "+text, "remote", trusted.remote(r))
+			}
+			http.Error(w, text, status)
 		}}
 	g.remote = trusted.remote
 	g.server = &http.Server{Handler: g, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 120 * time.Second, MaxHeaderBytes: 64 << 10,

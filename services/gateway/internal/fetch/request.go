@@ -104,7 +104,7 @@ func (rq *request) doUpgrade(L *lua.LState) int {
 		luavm.Raise(L, err)
 	}
 	if rq.h.c.App.Classes[h.ID.Class] == nil {
-		luavm.Raise(L, wire.Errorf(wire.NoSuchClass, "the app declares no class %q", h.ID.Class))
+		luavm.Raise(L, wire.Errorf(wire.NoSuchClass, "the app declares no class %q; %s", h.ID.Class, rq.h.c.App.ClassNames()))
 	}
 	u.Identity = objectid.ID{Class: h.ID.Class, Name: h.ID.Name}
 	rq.upgrade = u

@@ -45,7 +45,7 @@ func (r *Registry) admit(to string, chain []string) (objectid.ID, error) {
 		return id, err
 	}
 	if r.c.App.Classes[id.Class] == nil {
-		return id, wire.Errorf(wire.NoSuchClass, "the app %s declares no class %q", r.c.App.Name, id.Class)
+		return id, wire.Errorf(wire.NoSuchClass, "the app %s declares no class %q; %s", r.c.App.Name, id.Class, r.c.App.ClassNames())
 	}
 	for i, by := range chain {
 		if by == to {

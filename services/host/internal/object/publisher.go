@@ -152,7 +152,7 @@ func (a *activation) follow(q edge.Request, it *edgeItem) (changes []edge.Change
 	topic := q.Key.Topic
 	policy, ok := a.class.Publishes[topic]
 	if !ok {
-		return nil, wire.Errorf(wire.NoSuchTopic, "%s publishes no topic %q", a.id.Class, topic)
+		return nil, wire.Errorf(wire.NoSuchTopic, "%s publishes no topic %q; %s", a.id.Class, topic, a.class.Topics())
 	}
 	filter, err := value.ParseFilter(q.FilterJSON)
 	if err != nil {

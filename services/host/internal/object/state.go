@@ -146,7 +146,7 @@ func (s *stateBinding) newindex(L *lua.LState) int {
 func (s *stateBinding) publish(L *lua.LState) int {
 	topic := s.topic(L, 2)
 	if _, ok := s.a.class.Publishes[topic]; !ok {
-		luavm.Raise(L, wire.Errorf(wire.NoSuchTopic, "%s publishes no topic %q: add it to publishes", s.a.id.Class, topic))
+		luavm.Raise(L, wire.Errorf(wire.NoSuchTopic, "%s publishes no topic %q: add it to publishes; %s", s.a.id.Class, topic, s.a.class.Topics()))
 	}
 	data := []byte("null")
 	if v := L.Get(3); v != lua.LNil {

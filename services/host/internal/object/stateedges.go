@@ -21,10 +21,10 @@ func (s *stateBinding) follow(L *lua.LState) int {
 		luavm.Raise(L, err)
 	}
 	q.FilterJSON = filter
+	s.operate(L, h.ID, q)
 	if key := h.ID.Class + ":" + topic; !s.a.class.Receives[key] {
 		s.a.r.c.Log.Warn("an object follows what its class does not receive: the events will be consumed and discarded", "object", s.a.id.String(), "receives", key)
 	}
-	s.operate(L, h.ID, q)
 	return 0
 }
 

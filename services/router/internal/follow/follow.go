@@ -41,7 +41,7 @@ func (f *Authority) check(req wire.EdgeRequest) *wire.Error {
 		return wire.AsError(err)
 	}
 	if f.app.Classes[id.Class] == nil {
-		return wire.Errorf(wire.NoSuchClass, "the app %s declares no class %q", f.app.Name, id.Class)
+		return wire.Errorf(wire.NoSuchClass, "the app %s declares no class %q; %s", f.app.Name, id.Class, f.app.ClassNames())
 	}
 	// A topic is the publisher's to refuse: a batch has the operations of many sockets, and one's mistake is its own.
 	return nil
