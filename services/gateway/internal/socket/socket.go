@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"net"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -166,7 +167,7 @@ func (s *Socket) Run() {
 			s.end(ending{By: "error", Code: closeUnreadable, Reason: "frames are JSON text, not binary"})
 			continue
 		}
-		if _, err := value.Parse(data); err != nil {
+		if err := parse(data); err != nil {
 			s.end(ending{By: "error", Code: closeBadJSON, Reason: "the frame is not JSON"})
 			continue
 		}
@@ -175,6 +176,22 @@ func (s *Socket) Run() {
 		}
 	}
 	s.finish()
+}
+
+// parsing has a token for each large frame that is looked at: many at once would keep small ones, and everything else,
+// from running.
+var parsing = make(chan struct{}, max(1, runtime.GOMAXPROCS(0)-1))
+
+const largeFrame = 8 << 10
+
+// parse says whether a frame is JSON.
+func parse(data []byte) error {
+	if len(data) >= largeFrame {
+		parsing <- struct{}{}
+		defer func() { <-parsing }()
+	}
+	_, err := value.Parse(data)
+	return err
 }
 
 // ping keeps asking the peer whether it is there.
