@@ -109,7 +109,7 @@ func isEmpty(sql string) bool { return firstWord(sql) == "" }
 // firstWord gives the first word (or character) after space, comments and semicolons.
 func firstWord(sql string) string {
 	for {
-		sql = strings.TrimLeft(sql, " \t\r\n\f;\ufeff")
+		sql = strings.TrimLeft(sql, " \t\r\n\v\f;\ufeff") // what SQLite takes for space
 		switch {
 		case strings.HasPrefix(sql, "--"):
 			_, rest, ok := strings.Cut(sql, "\n")
