@@ -32,6 +32,7 @@ type order struct {
 	Job        string // one of jobs; empty for sockets that are read
 	NATS       string // for calls past the gateway
 	Token, App string
+	After      []byte // what is sent once the answer's head is there
 }
 
 // Main runs tests, or the clients if this process was started for them. Call it from TestMain.

@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -13,6 +14,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/gorilla/websocket"
 	"github.com/nats-io/nats.go"
@@ -177,15 +179,23 @@ func get(ctx context.Context, client *http.Client, address string) string {
 	return err.Error()
 }
 
-// HalfOpen begins n connections to addr that send text, which is not all of a request, and then nothing. Outcomes are what
-// the server had answered on each when the work ended, up to its first line.
-func HalfOpen(t testing.TB, addr, text string, n int) *Work {
+// HalfOpen begins n connections to addr that send text, which is not all of a request, and then nothing. With after, text is
+// all of one, and after goes once the head of its answer is there. Outcomes are what the server has said since on each when
+// the work ends, up to its first line.
+func HalfOpen(t testing.TB, addr, text, after string, n int) *Work {
 	t.Helper()
-	return begin(t, order{Job: "half", Addr: addr, Hello: text, Count: n})
+	return begin(t, order{Job: "half", Addr: addr, Hello: text, After: []byte(after), Count: n})
+}
+
+// printable leaves out what no log shows: the heads of frames.
+func printable(r rune) rune {
+	if r == '\r' || r == '\n' || unicode.IsPrint(r) && r != unicode.ReplacementChar {
+		return r
+	}
+	return -1
 }
 
 func halfOpen(o order) error {
-	out := tally{n: Outcomes{}}
 	conns := make([]net.Conn, o.Count)
 	for i := range conns {
 		c, err := net.Dial("tcp", o.Addr)
@@ -196,21 +206,37 @@ func halfOpen(o order) error {
 		if _, err := io.WriteString(c, o.Hello); err != nil {
 			return err
 		}
+		if len(o.After) > 0 {
+			head := make([]byte, 0, 1024)
+			for one := make([]byte, 1); !bytes.HasSuffix(head, []byte("\r\n\r\n")); head = append(head, one...) {
+				if _, err := c.Read(one); err != nil {
+					return err
+				}
+			}
+			if _, err := c.Write(o.After); err != nil {
+				return err
+			}
+		}
 		conns[i] = c
 	}
+	out := tally{n: Outcomes{}}
 	end := ended()
 	<-end
+	var wg sync.WaitGroup
 	for _, c := range conns {
-		_ = c.SetReadDeadline(time.Now().Add(time.Millisecond))
-		data, err := io.ReadAll(c)
-		line, _, _ := strings.Cut(string(data), "\r\n")
-		var late net.Error
-		if errors.As(err, &late) && late.Timeout() {
-			line += " (open)"
-		} else {
-			line += " (closed)"
-		}
-		out.add(strings.TrimSpace(line))
+		wg.Go(func() {
+			_ = c.SetReadDeadline(time.Now().Add(2 * time.Second))
+			data, err := io.ReadAll(c)
+			line, _, _ := strings.Cut(strings.Map(printable, string(data)), "\r\n")
+			var late net.Error
+			if errors.As(err, &late) && late.Timeout() {
+				line += " (open)"
+			} else {
+				line += " (closed)"
+			}
+			out.add(strings.TrimSpace(line))
+		})
 	}
+	wg.Wait()
 	return answer(out.n)
 }

@@ -117,17 +117,18 @@ func TestHalfOpen(t *testing.T) {
 	unloaded := y.quiet()
 	before := testkit.Settled(t)
 	n := scale(4000)
-	halves := map[string]string{
-		"nothing":      "",
-		"half a line":  "GET /tou",
-		"half a head":  "GET /listen HTTP/1.1\r\nHost: x\r\nUpgrade: webso",
-		"half a body":  "POST /touch HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf",
-		"half a frame": "GET /count HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n\x81\xfe",
+	halves := map[string]struct{ text, after string }{
+		"nothing":     {"", ""},
+		"half a line": {"GET /tou", ""},
+		"half a head": {"GET /listen HTTP/1.1\r\nHost: x\r\nUpgrade: webso", ""},
+		"half a body": {"POST /touch HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nhalf", ""},
+		"half a frame": {"GET /count HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n" +
+			"Sec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n\r\n", "\x81\xfe"},
 	}
 	work := map[string]*clients.Work{}
 	loaded := y.others("half-open connections", func() {
-		for name, text := range halves {
-			work[name] = clients.HalfOpen(t, y.addr, text, n/len(halves))
+		for name, half := range halves {
+			work[name] = clients.HalfOpen(t, y.addr, half.text, half.after, n/len(halves))
 		}
 		<-time.After(scaleTime())
 	})
