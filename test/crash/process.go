@@ -44,6 +44,8 @@ func (p *process) start() {
 	if err != nil {
 		p.t.Fatal(err)
 	}
+	started := p.cmd.Process
+	p.t.Cleanup(func() { _ = started.Kill() }) // should the test fail before it does
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil || !strings.Contains(line, "ready") {
 		_ = p.cmd.Wait()
