@@ -116,7 +116,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.refuse(w, r, err)
 	case upgrade != nil:
 		h.c.Upgrade(w, r, upgrade)
-	case !leaving.try(len(answer.body)):
+	case !leaving.try(leaving.more(len(answer.body))):
 		// Not to be tried again: the handler did what it does.
 		h.c.Log.Warn("an answer has no room", "method", r.Method, "path", r.URL.EscapedPath(), "bytes", len(answer.body))
 		http.Error(w, "other answers take all the room", http.StatusServiceUnavailable)

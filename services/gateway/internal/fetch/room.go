@@ -31,9 +31,12 @@ func (h *held) more(n int) int64 {
 // take makes room for n more bytes, waiting a while for it.
 func (h *held) take(ctx context.Context, n int) error {
 	more := h.more(n)
+	if h.try(more) {
+		return nil
+	}
 	waiting, cancel := context.WithTimeout(ctx, roomWithin)
 	defer cancel()
-	if more > 0 && h.room.Acquire(waiting, more) != nil {
+	if h.room.Acquire(waiting, more) != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -43,9 +46,8 @@ func (h *held) take(ctx context.Context, n int) error {
 	return nil
 }
 
-// try makes room for n more bytes if there is some.
-func (h *held) try(n int) bool {
-	more := h.more(n)
+// try takes what more said, if there is so much room.
+func (h *held) try(more int64) bool {
 	if more > 0 && !h.room.TryAcquire(more) {
 		return false
 	}
