@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,10 +75,10 @@ func (l *loader) load() {
 			}
 		}
 	}
-	for _, c := range l.app.chunks {
-		l.warnings = append(l.warnings, assignedConstants(c)...)
-	}
-	slices.SortFunc(l.warnings, func(x, y Mistake) int { return x.Line - y.Line })
+	l.variables()
+	slices.SortStableFunc(l.warnings, func(x, y Mistake) int {
+		return cmp.Or(cmp.Compare(x.File, y.File), cmp.Compare(x.Line, y.Line))
+	})
 }
 
 func (l *loader) wrong(at place, format string, args ...any) {

@@ -31,6 +31,18 @@ func (vm *VM) SetGlobal(name string, v lua.LValue) {
 	vm.globals.RawSetString(name, v)
 }
 
+// Defines says whether there is a global of that name and, if it is a library and member is not empty, whether the
+// library has that member.
+func (vm *VM) Defines(name, member string) bool {
+	v := vm.globals.RawGetString(name)
+	if t, ok := v.(*lua.LTable); ok && member != "" {
+		if of, ok := vm.proxies[t]; ok {
+			return of.RawGetString(member) != lua.LNil
+		}
+	}
+	return v != lua.LNil
+}
+
 // Freeze makes globals and libraries read-only for app code.
 func (vm *VM) Freeze() { vm.frozen = true }
 
