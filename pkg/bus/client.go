@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"golang.org/x/sync/singleflight"
 
 	"weir/pkg/objectid"
 	"weir/pkg/wire"
@@ -19,8 +20,9 @@ type Client struct {
 	NATS     *nats.Conn
 	Subjects wire.Subjects
 
-	mu    sync.Mutex // guards token
-	token string     // of the host that owns the partitions; "" when it must be asked for
+	asking singleflight.Group // for the token
+	mu     sync.Mutex         // guards token
+	token  string             // of the host that owns the partitions; "" when it must be asked for
 }
 
 // NewClient makes a client for an app over a connection.
@@ -110,22 +112,41 @@ func (c *Client) Route(ctx context.Context, op string, req, reply any) error {
 	}
 }
 
-// Owner gives the token under which the host of the partitions takes requests.
+// askWithin is how long an answer of the host may take before it is asked again.
+const askWithin = 2 * time.Second
+
+// Owner gives the token under which the host of the partitions takes requests. Who asks at the same time asks together.
 func (c *Client) Owner(ctx context.Context) (string, error) {
-	c.mu.Lock()
-	token := c.token
-	c.mu.Unlock()
-	if token != "" {
+	if token := c.known(); token != "" {
 		return token, nil
 	}
-	var reply wire.OwnerReply
-	if _, err := c.request(ctx, c.Subjects.Owner(), struct{}{}, &reply); err != nil {
-		return "", err
+	asked := c.asking.DoChan("", func() (any, error) {
+		if token := c.known(); token != "" {
+			return token, nil
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askWithin)
+		defer cancel()
+		var reply wire.OwnerReply
+		if _, err := c.request(ctx, c.Subjects.Owner(), struct{}{}, &reply); err != nil {
+			return "", err
+		}
+		c.mu.Lock()
+		c.token = reply.Token
+		c.mu.Unlock()
+		return reply.Token, nil
+	})
+	select {
+	case r := <-asked:
+		return r.Val.(string), r.Err
+	case <-ctx.Done():
+		return "", ctx.Err()
 	}
+}
+
+func (c *Client) known() string {
 	c.mu.Lock()
-	c.token = reply.Token
-	c.mu.Unlock()
-	return reply.Token, nil
+	defer c.mu.Unlock()
+	return c.token
 }
 
 func (c *Client) forget(token string) {

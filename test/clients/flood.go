@@ -114,6 +114,11 @@ func floodCalls(o order) error {
 	client := bus.NewClient(nc, o.App)
 	out := tally{n: Outcomes{}}
 	var wg sync.WaitGroup
+	finding, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	if _, err := client.Owner(finding); err != nil {
+		return err
+	}
 	ended()
 	for n := range o.Count {
 		wg.Go(func() {

@@ -2,7 +2,6 @@ package faults
 
 import (
 	"os"
-	"runtime"
 	"testing"
 	"time"
 
@@ -44,7 +43,7 @@ func TestTail(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			// A timer that nats.go pooled in this bubble is fatal outside. Two collections empty every sync.Pool.
-			t.Cleanup(func() { runtime.GC(); runtime.GC() })
+			t.Cleanup(testkit.EmptyPools)
 			archive, err := txtar.ParseFile("app.txtar")
 			if err != nil {
 				t.Fatal(err)

@@ -127,7 +127,7 @@ var (
 	correlation = regexp.MustCompile(`\s*\([0-9a-f]{16}\)$`)
 	// refusal is how each of the evil ends: at the gateway, or in an object, which tells the gateway.
 	refusal = regexp.MustCompile(`^(500 Internal Server Error 500 the app failed: |200 OK [a-z]+: )(budget exceeded: |memory limit: |main\.lua:\d+: stack overflow)` +
-		`|^504 Gateway Timeout 504 the app did not answer in time: timeout: |^200 OK cross: timeout: |^200 OK blob: bad sql: `)
+		`|^504 Gateway Timeout 504 the app did not answer in time: timeout: |^200 OK [a-z]+: timeout: |^200 OK blob: bad sql: `)
 )
 
 // App code that loops, recurses, allocates, builds strings of a gigabyte, matches patterns from hell or joins everything

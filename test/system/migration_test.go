@@ -46,6 +46,7 @@ func TestChangedMigrations(t *testing.T) {
 		// A script of its own for each way through the steps: the data are those that the steps before left.
 		t.Run(step.name, func(t *testing.T) {
 			dir := t.TempDir()
+			testkit.EmptyPools()
 			synctest.Test(t, func(t *testing.T) {
 				for _, s := range steps[:i] {
 					deploy(t, dir, s.files, "A/old")

@@ -190,6 +190,7 @@ func TestInboxOverflows(t *testing.T) {
 			"eventbytes": {"/slow", func(*testkit.Socket) {
 				for range 6 {
 					s.MustCall("P/p", "big", "250000")
+					synctest.Wait() // the other has it
 				}
 			}},
 			"frames": {"/slowframe", func(c *testkit.Socket) {

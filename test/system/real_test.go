@@ -135,21 +135,27 @@ func TestDeadline(t *testing.T) {
 	call := func(id, method string) (json.RawMessage, error) {
 		return s.Client().Call(ctx, wire.CallRequest{To: id, Method: method, Args: json.RawMessage("[1]")})
 	}
+	fine := func(id, when string) {
+		t.Helper()
+		out, err := call(id, "put")
+		for err != nil && strings.HasPrefix(err.Error(), "timeout: ") && ctx.Err() == nil { // on a slow machine
+			out, err = call(id, "put")
+		}
+		if err != nil || string(out) != "[1]" {
+			t.Errorf("%s: %s %v", when, out, err)
+		}
+	}
 	var wg sync.WaitGroup
 	for _, method := range []string{"forever", "forever_caught", "loop"} {
 		wg.Go(func() {
 			if out, err := call("A/"+method, method); err == nil || !strings.HasPrefix(err.Error(), "timeout: ") {
 				t.Errorf("%s: %s %v", method, out, err)
 			}
-			if out, err := call("A/"+method, "put"); err != nil || string(out) != "[1]" {
-				t.Errorf("after %s: %s %v", method, out, err)
-			}
+			fine("A/"+method, "after "+method)
 		})
 	}
 	for range 20 {
-		if out, err := call("A/other", "put"); err != nil || string(out) != "[1]" {
-			t.Errorf("another object: %s %v", out, err)
-		}
+		fine("A/other", "another object")
 	}
 	wg.Wait()
 }

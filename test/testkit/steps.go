@@ -34,6 +34,7 @@ func (r *runner) step(text string, not bool) {
 		if err := r.s.RestartNATS(between); err != nil {
 			r.fatal("%v", err)
 		}
+		time.Sleep(time.Millisecond) // until every client has seen it
 	case "connect":
 		name, path, _ := strings.Cut(rest, " ")
 		c, err := r.s.Connect(strings.TrimSpace(path))
@@ -144,14 +145,10 @@ func (r *runner) socket(word, rest string) {
 	}
 	switch word {
 	case "send":
-		if err := c.Send(arg); err != nil {
-			r.fatal("%v", err)
-		}
+		_ = c.Send(arg) // the peer may have closed it meanwhile: what comes back tells
 	case "raw":
 		kind, text, _ := strings.Cut(arg, " ")
-		if err := c.Raw(kind, text); err != nil {
-			r.fatal("%v", err)
-		}
+		_ = c.Raw(kind, text)
 	case "recv":
 		got, err := c.Next()
 		if err != nil {

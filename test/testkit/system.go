@@ -48,14 +48,19 @@ type System struct {
 func Bubble(t *testing.T, files *txtar.Archive, limits hostd.Limits, test func(t *testing.T, s *System)) {
 	t.Helper()
 	dir := t.TempDir()
-	// A timer that nats.go has pooled in another bubble is fatal in this one. Two collections empty every sync.Pool.
-	runtime.GC()
-	runtime.GC()
+	EmptyPools()
 	synctest.Test(t, func(t *testing.T) {
 		s := Start(t, dir, files, limits)
 		defer s.Stop()
 		test(t, s)
 	})
+}
+
+// EmptyPools makes a bubble possible: a timer that nats.go has pooled in another one is fatal in it. Two collections empty
+// every sync.Pool.
+func EmptyPools() {
+	runtime.GC()
+	runtime.GC()
 }
 
 // WriteApp writes an app's files below dir.
