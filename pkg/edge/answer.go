@@ -84,7 +84,7 @@ func (p *Publisher) Received(r Receipt) bool {
 	moved := r.Have > peer.Confirmed
 	peer.Confirmed = max(peer.Confirmed, r.Have)
 	peer.Applied = max(peer.Applied, r.Applied)
-	peer.Attempts, peer.Next = r.Attempts, r.Next
+	peer.Attempts, peer.Next, peer.Error = r.Attempts, r.Next, r.Error
 	return moved
 }
 

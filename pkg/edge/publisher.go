@@ -31,6 +31,7 @@ type Peer struct {
 	Applied   uint64 // the cursor that its receipts name; memory only
 	Attempts  int    // as its last receipt said; memory only
 	Next      int64
+	Error     string
 	conns     map[string]*conn
 	whole     uint64 // the version since which only the peer's own operations changed its edges; memory only
 }

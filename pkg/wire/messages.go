@@ -139,6 +139,7 @@ type EdgeRow struct {
 	Lag       uint64          `json:"lag"`
 	Attempts  int             `json:"attempts,omitempty"`
 	NextTry   int64           `json:"next_try,omitempty"` // Unix milliseconds
+	Error     string          `json:"error,omitempty"`    // of the last attempt
 }
 
 // DroppedRow is an edge that was given up.

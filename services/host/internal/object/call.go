@@ -220,7 +220,7 @@ func (a *activation) edgeRows(topic string) []wire.EdgeRow {
 			}
 			if edge.IsFollower(name) {
 				row.Transport, row.Confirmed, row.Lag = "object", p.Confirmed, e.Head-min(p.Confirmed, e.Head)
-				row.Attempts, row.NextTry = p.Attempts, p.Next
+				row.Attempts, row.NextTry, row.Error = p.Attempts, p.Next, p.Error
 			}
 			rows = append(rows, row)
 		}

@@ -152,7 +152,7 @@ func (a *activation) disown(d *Incoming) {
 // note tells the publisher how far this follower is, once that is durable.
 func (a *activation) note(l *link) {
 	r := edge.Receipt{Publisher: l.publisher, Peer: a.id.String(), Owner: a.db.Own, Incarnation: l.c.Incarnation, Have: l.pos, Applied: l.c.At,
-		Attempts: l.c.Attempts.Count, Next: l.c.Attempts.Next}
+		Attempts: l.c.Attempts.Count, Next: l.c.Attempts.Next, Error: l.c.Attempts.Reason()}
 	a.out.leaveLazy(func(err error) {
 		if err == nil {
 			a.r.c.Receipt(r)
