@@ -70,6 +70,12 @@ func dieAt(t *testing.T, bin, app, point string, skip int) {
 		t.Fatal(err)
 	}
 	defer log.Close()
+	defer func() {
+		if t.Failed() {
+			text, _ := os.ReadFile(log.Name())
+			t.Logf("the end of its log:\n%s", text[max(0, len(text)-6000):])
+		}
+	}()
 	p := &process{t: t, bin: bin, app: app, data: filepath.Join(dir, "data"), log: log, env: []string{"WEIR_LIMIT_IDLE=400ms",
 		"CRASHPOINT=" + point, fmt.Sprintf("CRASHPOINT_SKIP=%d", skip), "CRASHPOINT_PROOF=" + proof}}
 	w := newWorld(t)

@@ -30,7 +30,8 @@ func (alarmItem) run(o *Object, a *activation, err error) {
 func (a *activation) ring() {
 	alarm, ok, err := a.db.Alarm()
 	if err != nil {
-		a.r.c.Log.Error("the alarm cannot be read", "object", a.id.String(), "error", err)
+		a.r.c.Log.Error("the alarm cannot be read; it is tried again in a minute", "object", a.id.String(), "error", err)
+		a.r.alarms.Set(a.id, time.Now().Add(time.Minute).UnixMilli())
 		return
 	}
 	if !ok {

@@ -146,11 +146,22 @@ func (db *DB) broken(what string, err error) error {
 	return fmt.Errorf("objectdb: %s %s: %w", what, db.id, wire.Errorf(code, "the object's file %s: %v", filepath.Base(db.path), err))
 }
 
-// Begin starts the transaction of a call. ctx bounds its statements: when it is done they are interrupted.
+// Begin starts the transaction of a call. ctx bounds its statements: when it is done they are interrupted. After an error
+// there is no transaction.
 func (db *DB) Begin(ctx context.Context) error {
 	if db.conn == nil {
 		return ErrClosed
 	}
+	err := db.begin(ctx)
+	if err != nil {
+		if bad := db.Rollback(); bad != nil {
+			err = errors.Join(err, bad)
+		}
+	}
+	return err
+}
+
+func (db *DB) begin(ctx context.Context) error {
 	db.conn.SetInterrupt(ctx.Done())
 	db.wrote, db.ended, db.edited, db.ddl, db.initialises = false, false, false, false, false
 	db.before = db.scalars()
