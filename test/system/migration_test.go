@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"golang.org/x/tools/txtar"
 
@@ -22,8 +23,35 @@ object "A" {
         for i, r in ipairs(state.sql:query("SELECT x FROM t ORDER BY rowid")) do out[i] = r.x end
         return out
     end,
+    remind = function(state) state:set_alarm("10s") end,
+    reminded = function(state) return state.store:get("reminded") or 0 end,
+    hooks = { alarm = function(state) state.store:set("reminded", (state.store:get("reminded") or 0) + 1) end },
 }
 `
+
+// An alarm that is due while the object cannot be brought up to the app, for as long as that may take, is not given up: its
+// hook has not failed. It rings once that is mended.
+// spec: ALRM-1, ALRM-2
+func TestAlarmWaitsForMigrations(t *testing.T) {
+	dir := t.TempDir()
+	testkit.EmptyPools()
+	synctest.Test(t, func(t *testing.T) {
+		with := func(files string, do func(s *testkit.System)) {
+			removeMigrations(t, dir)
+			s := testkit.Start(t, dir, txtar.Parse([]byte(migrationApp+files)), hostd.Limits{})
+			defer s.Stop()
+			do(s)
+		}
+		with(one, func(s *testkit.System) { s.MustCall("A/a", "remind") })
+		with(one+"-- migrations/A/2.sql --\nINSERT INTO missing VALUES (1);\n", func(*testkit.System) { time.Sleep(time.Hour) })
+		with(one+two, func(s *testkit.System) {
+			time.Sleep(time.Minute)
+			if got := s.MustCall("A/a", "reminded"); got != "1" {
+				t.Errorf("the alarm rang %s times", got)
+			}
+		})
+	})
+}
 
 // TestChangedMigrations deploys an app again and again over the same data, with other migrations.
 func TestChangedMigrations(t *testing.T) {

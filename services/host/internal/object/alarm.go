@@ -49,11 +49,12 @@ func (a *activation) ring() {
 	fn := a.class.Hooks["alarm"]
 	ctx, cancel := context.WithTimeout(a.r.base, a.r.c.Limits.Run)
 	defer cancel()
+	ran := false
 	err = a.transact(ctx, []string{a.id.String()}, func(t *turn) error {
 		if err := a.db.ClearAlarm(); err != nil {
 			return err
 		}
-		t.alarm, t.due = true, 0
+		t.alarm, t.due, ran = true, 0, true
 		crashpoint.Reached(crashpoint.AlarmFired)
 		if !fn {
 			return nil // the app no longer has the hook
@@ -69,6 +70,11 @@ func (a *activation) ring() {
 	}
 	if a.r.base.Err() != nil {
 		return // the host stops: the alarm is in the file, and rings after the start
+	}
+	if !ran { // the object could not be brought up to the app, or the disk had to be waited for: nothing is counted
+		a.r.c.Log.Warn("an alarm could not ring; it is tried again in 5 s", "object", a.id.String(), "error", err)
+		a.r.alarms.Set(a.id, time.Now().Add(5*time.Second).UnixMilli())
+		return
 	}
 	alarm.Count++
 	alarm.Error = short(err.Error(), 2000)
