@@ -158,8 +158,10 @@ func (s *Standalone) RestartNATS(between func(dir string) error) error {
 	return s.writeRunFile()
 }
 
-// Run works until ctx ends.
+// Run works until ctx ends, or a part cannot go on.
 func (s *Standalone) Run(ctx context.Context) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	var all error
@@ -170,6 +172,9 @@ func (s *Standalone) Run(ctx context.Context) error {
 	for _, run := range runs {
 		wg.Go(func() {
 			err := run(ctx)
+			if err != nil {
+				stop() // and with it the others
+			}
 			mu.Lock()
 			all = errors.Join(all, err)
 			mu.Unlock()

@@ -200,6 +200,30 @@ func TestGhosts(t *testing.T) {
 	})
 }
 
+// Gateways that a host does not hear because NATS is away are not taken for dead: their sockets go on as they were.
+// spec: CONN-13
+func TestNATSAwayMakesNoGhosts(t *testing.T) {
+	testkit.Bubble(t, txtar.Parse([]byte(gatewayApp)), hostd.Limits{}, func(t *testing.T, s *testkit.System) {
+		b, err := s.Connect("/ws")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Close()
+		if frame, err := b.Next(); err != nil || frame != `"open"` {
+			t.Fatalf("%s %v", frame, err)
+		}
+		time.Sleep(time.Minute)
+		if err := s.RestartNATS(func(string) error { time.Sleep(3 * time.Minute); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(20 * time.Second)
+		s.MustCall("P/p", "say", `1`)
+		if frame, err := b.Next(); err != nil || !strings.Contains(frame, `"data":1`) {
+			t.Errorf("after three minutes without NATS: %s %v", frame, err)
+		}
+	})
+}
+
 // A client's address is the proxy's word only if the proxy is trusted.
 // spec: HTTP-1
 func TestRemote(t *testing.T) {

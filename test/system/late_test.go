@@ -3,6 +3,7 @@ package system
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -59,6 +60,67 @@ func TestTurnThatComesTooLate(t *testing.T) {
 		time.Sleep(10 * time.Second)
 		if got := s.MustCall("A/a", "reminded"); got != "true" {
 			t.Error("the alarm did not ring")
+		}
+	})
+}
+
+// An alarm whose hook sets the next one goes on when that commit could not be made durable: the object is opened anew, and
+// what its file says rings.
+// spec: ALRM-1, LOG-6
+func TestAlarmOutlivesABarrierThatFails(t *testing.T) {
+	const app = `
+-- main.lua --
+object "A" {
+    begin = function(state) state:set_alarm("10s") end,
+    beats = function(state) return state.store:get("beats") or 0 end,
+    hooks = { alarm = function(state)
+        state.store:set("beats", (state.store:get("beats") or 0) + 1)
+        state:set_alarm("10s")
+    end },
+}
+`
+	testkit.Bubble(t, txtar.Parse([]byte(app)), hostd.Limits{}, func(t *testing.T, s *testkit.System) {
+		var fail atomic.Bool
+		s.Barrier = func(_ objectid.ID, sync func() error) error {
+			if fail.CompareAndSwap(true, false) {
+				return errors.New("on purpose")
+			}
+			return sync()
+		}
+		s.Restart()
+		s.MustCall("A/a", "begin")
+		fail.Store(true)
+		time.Sleep(time.Minute)
+		if fail.Load() {
+			t.Fatal("nothing failed")
+		}
+		// Nothing but its alarm wakes it meanwhile.
+		if got := s.MustCall("A/a", "beats"); got != "5" && got != "6" {
+			t.Errorf("in a minute the alarm rang %s times", got)
+		}
+	})
+}
+
+// An alarm whose hook calls another object is not given up because NATS is away.
+// spec: ALRM-2
+func TestAlarmOutlivesAnOutage(t *testing.T) {
+	const app = `
+-- main.lua --
+local B = object "B" { hear = function(state) state.store:set("n", (state.store:get("n") or 0) + 1) end,
+    heard = function(state) return state.store:get("n") or 0 end }
+object "A" {
+    begin = function(state) state:set_alarm("10s") end,
+    hooks = { alarm = function(state) B("b"):hear() end },
+}
+`
+	testkit.Bubble(t, txtar.Parse([]byte(app)), hostd.Limits{}, func(t *testing.T, s *testkit.System) {
+		s.MustCall("A/a", "begin")
+		if err := s.RestartNATS(func(string) error { time.Sleep(10 * time.Minute); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if got := s.MustCall("B/b", "heard"); got != "1" {
+			t.Errorf("the other object heard of it %s times", got)
 		}
 	})
 }

@@ -123,22 +123,34 @@ func (h *Host) gauges() {
 	}
 }
 
-// Run works until ctx ends, or another data folder has taken the objects while NATS was away.
+// Run works until ctx ends, another data folder has taken the objects while NATS was away, or the wake list cannot be made
+// durable.
 func (h *Host) Run(ctx context.Context) error {
-	ctx, stop := context.WithCancel(ctx)
-	defer stop()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	var wg sync.WaitGroup
-	var lost error
 	wg.Go(func() { h.outbox.run(ctx) })
 	wg.Go(func() { h.objects.Run(ctx) })
 	wg.Go(func() {
-		if lost = h.watchNATS(ctx); lost != nil {
-			stop()
+		if err := h.watchNATS(ctx); err != nil {
+			stop(err)
+		}
+	})
+	wg.Go(func() {
+		select {
+		case <-h.wake.Broken():
+			stop(errWakeList)
+		case <-ctx.Done():
 		}
 	})
 	wg.Wait()
-	return lost
+	if err := context.Cause(ctx); !errors.Is(err, ctx.Err()) {
+		return err
+	}
+	return nil
 }
+
+var errWakeList = errors.New("hostd: the wake list of the data folder could not be made durable, and nothing can be without it: is the disk sound, and not full? The host must be started anew")
 
 // record is what this host claims the objects with.
 func (h *Host) record() placement.Record {
@@ -159,6 +171,7 @@ func (h *Host) watchNATS(ctx context.Context) error {
 			if !ok {
 				return nil
 			}
+			h.objects.Listening()
 			if err := placement.ClaimUntil(ctx, h.js, h.c.App.Name, h.record(), h.c.Log); err != nil && ctx.Err() == nil {
 				return fmt.Errorf("hostd: %w", err)
 			}

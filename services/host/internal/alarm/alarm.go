@@ -85,7 +85,7 @@ func (c *Clock) ring() time.Duration {
 		first := c.due[0]
 		if wait := time.Until(time.UnixMilli(first.at)); wait > 0 {
 			c.mu.Unlock()
-			return min(wait, time.Hour)
+			return min(wait, time.Minute) // the clock may be set, the machine may sleep
 		}
 		heap.Pop(&c.due)
 		delete(c.byID, first.id)

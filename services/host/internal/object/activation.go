@@ -84,6 +84,9 @@ func (o *Object) activate() (*activation, error) {
 		return err
 	}
 	a.out = newOutbound(barrier)
+	if db.Recovered() {
+		a.out.commit() // of the process before, which may not have made it durable
+	}
 	if o.r.c.Barrier != nil {
 		a.out.sync = func() error { return o.r.c.Barrier(o.id, barrier) }
 	}

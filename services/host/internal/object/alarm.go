@@ -47,6 +47,7 @@ func (a *activation) ring() {
 		return
 	}
 	fn := a.class.Hooks["alarm"]
+	a.out.room() // the hook's time begins when the disk has caught up
 	ctx, cancel := context.WithTimeout(a.r.base, a.r.c.Limits.Run)
 	defer cancel()
 	ran := false
@@ -71,9 +72,10 @@ func (a *activation) ring() {
 	if a.r.base.Err() != nil {
 		return // the host stops: the alarm is in the file, and rings after the start
 	}
-	if !ran { // the object could not be brought up to the app, or the disk had to be waited for: nothing is counted
+	if !ran || !a.r.c.Client.NATS.IsConnected() {
+		// The object could not be brought up to the app, or NATS is away and with it whom the hook calls: nothing is counted.
 		a.r.c.Log.Warn("an alarm could not ring; it is tried again in 5 s", "object", a.id.String(), "error", err)
-		a.r.alarms.Set(a.id, time.Now().Add(5*time.Second).UnixMilli())
+		a.r.alarms.Set(a.id, time.Now().Add(again).UnixMilli())
 		return
 	}
 	alarm.Count++
@@ -90,7 +92,8 @@ func (a *activation) ring() {
 // rearm keeps a failed attempt and sets the clock for the next.
 func (a *activation) rearm(alarm objectdb.Alarm, given bool) {
 	if err := a.small(func() error { return a.db.SetAlarm(alarm, given) }); err != nil {
-		a.r.c.Log.Error("a failed alarm was not counted", "object", a.id.String(), "error", err)
+		a.r.c.Log.Error("a failed alarm was not counted; it rings again", "object", a.id.String(), "error", err)
+		given = false
 	}
 	a.alarmDue = alarm.Next
 	if given {

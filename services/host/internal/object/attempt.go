@@ -16,11 +16,15 @@ const (
 	applied outcome = iota
 	failed
 	givenUp
+	unready // no handler ran
 )
+
+// again is when it is tried again what could not begin.
+const again = 5 * time.Second
 
 // attempt runs the handler of one event. It commits the handler's writes with the cursor, or counts the failure; an
 // event that may have run before is counted first, so that a handler that kills its host is counted.
-func (a *activation) attempt(l *link, e edge.Event, again bool) outcome {
+func (a *activation) attempt(l *link, e edge.Event, repeated bool) outcome {
 	key := e.Publisher.Class + ":" + e.Topic
 	if !a.class.Receives[key] {
 		l.pos = e.Seq
@@ -38,9 +42,10 @@ func (a *activation) attempt(l *link, e edge.Event, again bool) outcome {
 		a.giveUp(l, e)
 		return givenUp
 	}
-	if again {
+	if repeated {
 		a.count(l, "the handler did not come to its end")
 	}
+	a.out.room() // the handler's time begins when the disk has caught up
 	ctx, cancel := context.WithTimeout(a.r.base, a.r.c.Limits.Run)
 	defer cancel()
 	had, counted := l.c.Attempts.Count > 0, l.c.Attempts
@@ -65,17 +70,17 @@ func (a *activation) attempt(l *link, e edge.Event, again bool) outcome {
 	}
 	if err != nil && (a.r.base.Err() != nil || !ran) {
 		// The host stops, or the object could not be brought up to the app: no handler ran, and nothing is counted.
-		if again {
+		if repeated {
 			l.c.Attempts.Count--
 			l.c.Attempts.Next = now() + 1000
 			a.saveAttempts(l)
 		}
 		a.r.c.Log.Warn("an event could not be attempted", "object", a.id.String(), "edge", l.publisher.String()+":"+e.Topic, "seq", e.Seq, "error", err)
-		a.askAt(l, 5*time.Second)
-		return failed
+		a.askAt(l, again)
+		return unready
 	}
 	if err != nil {
-		if again {
+		if repeated {
 			l.c.Attempts.Error = err.Error()
 			l.c.Attempts.Next = nextAttempt(l.c.Attempts.Count) // it was counted before the handler ran
 			a.saveAttempts(l)
@@ -176,6 +181,9 @@ func (o *Object) dropUnopened(d *Incoming, count int, cause error) {
 		reply, err := r.c.Client.Edge(ctx, wire.EdgeRequest{To: d.Publisher.String(), Operations: []edge.Request{{Kind: edge.Drop,
 			Peer: o.id.String(), Owner: edge.AnyOwner, Incarnation: d.Incarnation, Key: edge.Key{Topic: d.Topic}, Seq: d.Seq,
 			Version: d.Version, Attempts: count, Error: short(cause.Error(), 2000)}}})
+		if err == nil && len(reply.Errors) > 0 && reply.Errors[0] != nil {
+			err = reply.Errors[0]
+		}
 		if err == nil && reply.Answer != nil {
 			err = r.c.Wake.SetAttempts(o.id.String(), d.Publisher.String(), 0, 0, 0)
 		}

@@ -29,7 +29,7 @@ func (p *presence) hear(id string) {
 	}
 }
 
-// restart forgets how long was listened: NATS was away.
+// restart forgets how long was listened: nothing was heard meanwhile.
 func (p *presence) restart() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -43,11 +43,18 @@ func (p *presence) gone(id string) bool {
 	return time.Since(p.since) > wire.GatewaySilence && time.Since(p.heard[id]) > wire.GatewaySilence
 }
 
+// Listening tells that this host hears gateways again: NATS was away.
+func (r *Registry) Listening() { r.presence.restart() }
+
 // GatewayLives notes a gateway's word that it lives.
 func (r *Registry) GatewayLives(id string) { r.presence.hear(id) }
 
 // pruneGhosts removes the edges of gateways that are gone, from every publisher that is awake.
 func (r *Registry) pruneGhosts() {
+	if !r.c.Client.NATS.IsConnected() {
+		r.presence.restart() // it is this host that hears nobody
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, o := range r.objects {
@@ -64,6 +71,7 @@ func (a *activation) pruneGhosts() {
 	if a == nil {
 		return
 	}
+	a.stale = true // the relay may have taken a gateway for gone that came back
 	for name := range a.db.Edges.Peers {
 		if edge.IsFollower(name) || !a.r.presence.gone(name) {
 			continue

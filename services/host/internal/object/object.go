@@ -177,13 +177,17 @@ func (o *Object) doControl(work []func(*activation)) {
 	o.after()
 }
 
-// dropBroken throws away an activation whose barrier failed: nobody knows what its file holds.
+// dropBroken throws away an activation whose barrier failed, so that nobody knows what its file holds, or whose memory may
+// differ from it.
 func (o *Object) dropBroken() {
 	if o.a == nil {
 		return
 	}
 	if err := o.a.out.broken(); err != nil {
 		o.r.c.Log.Error("a write could not be made durable; the object is opened anew", "object", o.id.String(), "error", err)
+		o.discard()
+	} else if err := o.a.db.Spoilt(); err != nil {
+		o.r.c.Log.Error("a transaction could not be undone; the object is opened anew", "object", o.id.String(), "error", err)
 		o.discard()
 	}
 }

@@ -53,32 +53,34 @@ func (r *Registry) orphans(ctx context.Context, names []string) (orphans []strin
 			orphans = append(orphans, name)
 			continue
 		}
+		token := ""
+		var answer func() error
 		r.mu.Lock()
-		o := r.objects[id]
+		if o := r.objects[id]; o != nil { // queued under the lock: who is not in the registry must not wake
+			answer = o.question(ctx, func(a *activation, done func(error)) {
+				if a.relay != nil {
+					token = a.db.Token
+					done(nil)
+					return
+				}
+				// It was left from before the last start. What is published next makes another.
+				e := a.small(func() error {
+					if a.db.Token != "" {
+						a.db.SetToken("")
+					}
+					return nil
+				})
+				a.out.leave(func(barrier error) { done(errors.Join(e, barrier)) })
+			})
+		}
 		r.mu.Unlock()
-		if o == nil {
+		if answer == nil {
 			if !sends[id] { // it fell asleep meanwhile
 				orphans = append(orphans, name)
 			} // else it will wake
 			continue
 		}
-		token := ""
-		err := o.ask(ctx, func(a *activation, done func(error)) {
-			if a.relay != nil {
-				token = a.db.Token
-				done(nil)
-				return
-			}
-			// It was left from before the last start. What is published next makes another.
-			e := a.small(func() error {
-				if a.db.Token != "" {
-					a.db.SetToken("")
-				}
-				return nil
-			})
-			a.out.leave(func(barrier error) { done(errors.Join(e, barrier)) })
-		})
-		if err == nil && name != prefix+token {
+		if answer() == nil && name != prefix+token {
 			orphans = append(orphans, name)
 		}
 	}

@@ -52,6 +52,10 @@ func (a *activation) request(l *link, q edge.Request) {
 			if l == nil {
 				return
 			}
+			if len(reply.Errors) > 0 && reply.Errors[0] != nil && q.Kind == edge.Drop {
+				a.r.c.Log.Warn("an edge that failed too often was not dropped; it is tried again", "object", a.id.String(), "edge", key, "error", reply.Errors[0])
+				err = reply.Errors[0]
+			}
 			if err != nil || reply.Answer == nil {
 				a.unanswered(l, q.ID, err)
 				return
@@ -146,7 +150,7 @@ func (a *activation) applyRows(l *link, rows []edge.Event) bool {
 		case failed:
 			a.askAt(l, until(l.c.Attempts.Next))
 			return false
-		case givenUp:
+		case givenUp, unready:
 			return false
 		}
 	}

@@ -124,6 +124,8 @@ func (a *activation) deliver(d *Incoming) {
 			crashpoint.Reached(crashpoint.Acknowledged)
 		case failed:
 			d.nak(max(until(l.c.Attempts.Next), 100*time.Millisecond))
+		case unready:
+			d.nak(again)
 		case givenUp:
 			d.nak(time.Second) // the drop's answer makes it one of an older set
 		}

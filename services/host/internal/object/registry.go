@@ -159,7 +159,6 @@ func (r *Registry) CheckAll() {
 
 // NATSBack makes every publisher doubt what it knows of NATS, and look at once if it has events that were not confirmed.
 func (r *Registry) NATSBack() {
-	r.presence.restart()
 	r.mu.Lock()
 	for _, o := range r.objects {
 		o.mu.Lock()
@@ -168,6 +167,7 @@ func (r *Registry) NATSBack() {
 		if open {
 			o.addControl(func(a *activation) {
 				if a != nil && a.relay != nil {
+					a.stale = true
 					a.relay.Doubt()
 				}
 			})

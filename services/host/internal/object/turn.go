@@ -153,9 +153,10 @@ func (a *activation) committed(t *turn, wrote bool) {
 		a.alarmDue = t.due
 		id, due := a.id, t.due
 		a.out.leave(func(err error) {
-			if err == nil {
-				a.r.alarms.Set(id, due)
+			if err != nil { // nobody knows what the file holds: it is opened anew and looked up
+				due = time.Now().Add(again).UnixMilli()
 			}
+			a.r.alarms.Set(id, due)
 		})
 	}
 	a.stale = a.stale || t.edges
@@ -253,6 +254,11 @@ func newToken() string {
 
 // ask runs work in the lane between calls and waits for its end.
 func (o *Object) ask(ctx context.Context, work func(a *activation, done func(error))) error {
+	return o.question(ctx, work)()
+}
+
+// question queues work for the lane between calls; answer waits for its end.
+func (o *Object) question(ctx context.Context, work func(a *activation, done func(error))) (answer func() error) {
 	end := make(chan error, 1)
 	o.mu.Lock()
 	o.control = append(o.control, func(a *activation) {
@@ -266,10 +272,12 @@ func (o *Object) ask(ctx context.Context, work func(a *activation, done func(err
 	})
 	o.start()
 	o.mu.Unlock()
-	select {
-	case err := <-end:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
+	return func() error {
+		select {
+		case err := <-end:
+			return err
+		case <-ctx.Done():
+			return ctx.Err()
+		}
 	}
 }

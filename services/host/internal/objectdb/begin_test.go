@@ -4,6 +4,8 @@ import (
 	"context"
 	"path/filepath"
 	"testing"
+
+	"zombiezen.com/go/sqlite"
 )
 
 // A transaction that cannot begin, since its time is over, leaves nothing behind: what is read without one, and the next,
@@ -23,6 +25,10 @@ func TestBeginTooLate(t *testing.T) {
 			t.Errorf("%s: the log afterwards: %v", what, err)
 		}
 		begin(t, db)
+		limit := int64(0)
+		if err := db.query("PRAGMA max_page_count", func(s *sqlite.Stmt) error { limit = s.ColumnInt64(0); return nil }); err != nil || limit != db.pages || limit > 64<<20/4096+512 {
+			t.Errorf("%s: the file may have %d pages: %v", what, limit, err)
+		}
 		if err := db.SetAlarm(Alarm{Due: 1, Next: 1}, false); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}

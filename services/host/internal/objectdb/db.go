@@ -55,6 +55,8 @@ type DB struct {
 	pages                    int64 // max_page_count as it is set
 	wal                      walFile
 	commits                  int // that wrote, since the size of the WAL was last looked at
+	recovered                bool
+	spoilt                   error
 }
 
 // scalars are the numbers of the edge table that transactions change and rollbacks restore.
@@ -83,6 +85,8 @@ func Open(path string, id objectid.ID, o Options) (db *DB, err error) {
 		path, flags = ":memory:", flags|sqlite.OpenMemory
 	} else if err = db.wal.prepareFolders(path); err != nil {
 		return nil, err
+	} else if left, err := os.Stat(path + "-wal"); err == nil {
+		db.recovered = left.Size() > 0
 	}
 	if db.conn, err = sqlite.OpenConn(path, flags); err != nil {
 		return nil, db.broken("open", err)
@@ -152,6 +156,9 @@ func (db *DB) Begin(ctx context.Context) error {
 	if db.conn == nil {
 		return ErrClosed
 	}
+	if db.spoilt != nil {
+		return db.spoilt
+	}
 	err := db.begin(ctx)
 	if err != nil {
 		if bad := db.Rollback(); bad != nil {
@@ -201,8 +208,19 @@ func (db *DB) Commit() (wrote bool, err error) {
 	return db.wrote, nil
 }
 
-// Rollback undoes the transaction, in memory too.
+// Rollback undoes the transaction, in memory too. After an error there is no further one.
 func (db *DB) Rollback() error {
+	db.spoilt = errors.Join(db.spoilt, db.rollback())
+	return db.spoilt
+}
+
+// Spoilt gives the error of a rollback that failed: memory may differ from the file, which must be opened anew.
+func (db *DB) Spoilt() error { return db.spoilt }
+
+// Recovered says that the file was not closed by who used it before: what was committed last may not be durable.
+func (db *DB) Recovered() bool { return db.recovered }
+
+func (db *DB) rollback() error {
 	db.inTx = false
 	db.conn.SetInterrupt(nil)
 	if !db.conn.AutocommitEnabled() {

@@ -110,6 +110,10 @@ func (db *DB) RecordDrop(q edge.Request, at int64) error {
 	if event != nil {
 		text = string(event)
 	}
+	// An app that has filled its file must not keep an edge from going.
+	if err := db.setPages(db.logSize + 1<<20); err != nil {
+		return db.broken("drop", err)
+	}
 	if err := db.write("INSERT INTO _weir_dropped VALUES (?, ?, ?, ?, ?, ?, ?)", q.Peer, q.Key.Topic, q.Seq, q.Attempts, q.Error, at, text); err != nil {
 		return db.broken("drop", err)
 	}

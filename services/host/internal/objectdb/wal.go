@@ -114,12 +114,13 @@ func (db *DB) setPages(log int64) error {
 	if pages = (pages + 255) &^ 255; pages == db.pages {
 		return nil
 	}
-	db.pages = pages
 	s, _, err := db.conn.PrepareTransient(fmt.Sprintf("PRAGMA max_page_count=%d", pages))
 	if err != nil {
 		return db.broken("begin", err)
 	}
 	defer s.Finalize()
-	_, err = s.Step()
+	if _, err = s.Step(); err == nil {
+		db.pages = pages
+	}
 	return err
 }

@@ -31,6 +31,7 @@ type List struct {
 	entries map[objectid.ID]Entry
 	dirty   bool // entries were put that Sync has not made durable
 	failed  error
+	broken  chan struct{}   // closed when a sync has failed
 	tried   map[string]bool // followers with attempts below
 	path    string
 
@@ -55,7 +56,7 @@ func (l *List) Found() error {
 
 // Open opens the list. clean says whether the process that used it before had closed it.
 func Open(path string) (l *List, clean bool, err error) {
-	l = &List{entries: map[objectid.ID]Entry{}, path: path}
+	l = &List{entries: map[objectid.ID]Entry{}, path: path, broken: make(chan struct{})}
 	if l.conn, err = sqlite.OpenConn(path, sqlite.OpenReadWrite|sqlite.OpenCreate); err != nil {
 		return nil, false, fmt.Errorf("wake: open %s: %w", path, err)
 	}
@@ -109,6 +110,9 @@ func Open(path string) (l *List, clean bool, err error) {
 	return l, clean, l.Sync()
 }
 
+// Broken is closed when a Sync has failed. Nothing is durable any more: the process must begin anew.
+func (l *List) Broken() <-chan struct{} { return l.broken }
+
 // All gives every entry.
 func (l *List) All() map[objectid.ID]Entry {
 	l.mu.Lock()
@@ -153,14 +157,17 @@ func (l *List) put(id objectid.ID, e Entry) error {
 	}
 	var err error
 	if e == (Entry{}) {
-		delete(l.entries, id)
 		err = l.exec("DELETE FROM wake WHERE id = ?", nil, id.String())
 	} else {
-		l.entries[id] = e
 		err = l.exec("INSERT OR REPLACE INTO wake VALUES (?, ?, ?)", nil, id.String(), e.Events, e.Due)
 	}
 	if err != nil {
-		return fmt.Errorf("wake: %s: %w", id, err)
+		return fmt.Errorf("wake: %s: %w", id, err) // and not remembered: whoever tries again writes
+	}
+	if e == (Entry{}) {
+		delete(l.entries, id)
+	} else {
+		l.entries[id] = e
 	}
 	return nil
 }
@@ -181,6 +188,7 @@ func (l *List) Sync() error {
 		l.mu.Lock()
 		l.failed = fmt.Errorf("wake: sync: %w", err)
 		l.mu.Unlock()
+		close(l.broken)
 		return l.failed
 	}
 	return nil
@@ -231,8 +239,11 @@ func (l *List) Opened(follower string) error {
 	if !l.tried[follower] {
 		return nil
 	}
+	if err := l.exec("DELETE FROM attempts WHERE follower = ?", nil, follower); err != nil {
+		return err
+	}
 	delete(l.tried, follower)
-	return l.exec("DELETE FROM attempts WHERE follower = ?", nil, follower)
+	return nil
 }
 
 // exec runs a statement under the mutex.
