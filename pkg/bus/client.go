@@ -167,7 +167,6 @@ func (c *Client) toOwner(ctx context.Context, subject func(string) string, to st
 				return nil
 			}
 			if sent {
-				c.forget(token) // it may be a dead host's
 				return wire.Errorf(wire.OutcomeUnknown, "%s did not answer in time; the call may have run", to)
 			}
 			c.forget(token)
