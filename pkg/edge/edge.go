@@ -157,7 +157,7 @@ type Receipt struct {
 	Applied     uint64      `json:"applied"`
 	Attempts    int         `json:"attempts,omitempty"` // failed ones of the event that stands next, for those who ask
 	Next        int64       `json:"next,omitempty"`     // when it is tried again, Unix milliseconds
-	Error       string      `json:"error,omitempty"`    // the last failure, cut to MaxReason bytes
+	Error       string      `json:"error,omitempty"`    // the last failure, cut short
 }
 
 // IsFollower tells a follower's id from a gateway's.

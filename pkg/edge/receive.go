@@ -1,7 +1,5 @@
 package edge
 
-import "strings"
-
 // Cursor is what a follower durably knows of one publisher: how far it is, and the edge set and edge number it was
 // told. They go back together when a tail is lost with the power.
 type Cursor struct {
@@ -18,17 +16,6 @@ type Attempts struct {
 	Count      int
 	Next       int64 // Unix milliseconds of the next attempt
 	Error      string
-}
-
-// MaxReason bounds the bytes of a failure in a receipt.
-const MaxReason = 500
-
-// Reason is the last failure, short enough for a receipt.
-func (t Attempts) Reason() string {
-	if len(t.Error) <= MaxReason {
-		return t.Error
-	}
-	return strings.ToValidUTF8(t.Error[:MaxReason], "")
 }
 
 // MaxAttempts failures drop an edge; after failure n the next attempt waits Backoff(n).

@@ -1,7 +1,6 @@
 package edge
 
 import (
-	"strings"
 	"testing"
 
 	"weir/pkg/objectid"
@@ -126,20 +125,6 @@ func TestBackoff(t *testing.T) {
 	for i, want := range []int64{500, 1000, 2000, 4000, 8000, 16000, 32000} {
 		if waits[i] != want {
 			t.Errorf("after failure %d: %d ms, not %d", i+1, waits[i], want)
-		}
-	}
-}
-
-// What a receipt says of a failure is bounded, and stays text.
-func TestReason(t *testing.T) {
-	for text, want := range map[string]string{
-		"":                             "",
-		"on purpose":                   "on purpose",
-		strings.Repeat("é", 250):       strings.Repeat("é", 250),
-		"x" + strings.Repeat("é", 250): "x" + strings.Repeat("é", 249),
-	} {
-		if got := (Attempts{Error: text}).Reason(); got != want {
-			t.Errorf("%q: %q", text, got)
 		}
 	}
 }

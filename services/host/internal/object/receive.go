@@ -154,7 +154,7 @@ func (a *activation) disown(d *Incoming) {
 // note tells the publisher how far this follower is, once that is durable.
 func (a *activation) note(l *link) {
 	r := edge.Receipt{Publisher: l.publisher, Peer: a.id.String(), Owner: a.db.Own, Incarnation: l.c.Incarnation, Have: l.pos, Applied: l.c.At,
-		Attempts: l.c.Attempts.Count, Next: l.c.Attempts.Next, Error: l.c.Attempts.Reason()}
+		Attempts: l.c.Attempts.Count, Next: l.c.Attempts.Next, Error: short(l.c.Attempts.Error, 500)}
 	a.out.leaveLazy(func(err error) {
 		if err == nil {
 			a.r.c.Receipt(r)
